@@ -1,0 +1,69 @@
+"""The case's figures as reported: one run each, no intervals, settings not known to match. Never mixed with ours."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from runners import paths
+from runners.errors import UserError
+
+COLUMNS = """configuration engine single_stream_tok_s c128_tok_s accept_rate_as_printed accept_length num_draft_tokens
+notes""".split()
+NUMBERS = COLUMNS[2:7]
+
+
+def _share(value) -> float | None:
+    """0.42, "42%" and "about 42%" all mean 0.42."""
+    if isinstance(value, str):
+        digits = "".join(c for c in value if c.isdigit() or c == ".")
+        if not digits:
+            return None
+        return float(digits) / 100 if "%" in value or float(digits) > 1 else float(digits)
+    if value is None or pd.isna(value):
+        return None
+    return value / 100 if value > 1 else value
+
+
+def case(path: Path | None = None) -> pd.DataFrame:
+    """The reported table, one row a configuration; speeds in tokens/s, `accept_rate_as_printed` as a share.
+
+    Raises UserError when the file is missing or lacks a column.
+    """
+    path = path or paths.DATA / "reported" / "case.csv"
+    if not path.is_file():
+        raise UserError("data/reported/case.csv is missing; restore it from the repository.")
+    frame = pd.read_csv(path, comment="#")
+    missing = [c for c in COLUMNS if c not in frame.columns]
+    if missing:
+        raise UserError(f"data/reported/case.csv lacks the column(s) {', '.join(missing)}; restore it from the repository.")
+    frame["accept_rate_as_printed"] = [_share(v) for v in frame.accept_rate_as_printed]
+    for column in NUMBERS:
+        frame[column] = pd.to_numeric(frame[column], errors="coerce")
+    return frame[COLUMNS]
+
+
+def table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The reported figures for reading, as they were printed."""
+    share = [f"{v:.0%}" if pd.notna(v) else "-" for v in frame.accept_rate_as_printed]
+    return pd.DataFrame(
+        {
+            "configuration (reported)": frame.configuration,
+            "single stream, tok/s": [f"{v:,.1f}" for v in frame.single_stream_tok_s],
+            "C=128, tok/s": [f"{v:,.0f}" for v in frame.c128_tok_s],
+            "accept rate as printed": share,
+            "accept length": [f"{v:.2f}" if pd.notna(v) else "-" for v in frame.accept_length],
+            "draft tokens D": [f"{v:.0f}" if pd.notna(v) else "-" for v in frame.num_draft_tokens],
+            "notes": frame.notes.fillna(""),
+        }
+    )
+
+
+def base_row(frame: pd.DataFrame, engine: str) -> pd.Series | None:
+    """The reported row of that engine without a drafter."""
+    rows = frame[(frame.engine == engine) & frame.accept_length.isna()]
+    return rows.iloc[0] if len(rows) else None
+
+
+def drafted_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """The reported rows with a drafter: those with an accept length."""
+    return frame[frame.accept_length.notna()]

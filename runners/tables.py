@@ -1,0 +1,232 @@
+"""Reading ledgers back: what was measured, what is void, what is not measured here.
+
+Everything the analysis shows starts from these frames. Nothing is dropped on the way in: a void cell stays a
+row with its reasons, and a configuration without a ledger is a row of `statuses` that says why.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from runners import paths
+from runners.errors import UserError
+
+SCHEMA_VERSION = 1
+NOT_MEASURED = "not measured here"
+METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2}
+
+# Fixed by the ledger's schema; more fields are welcome and kept.
+FIXED = """schema_version key profile configuration engine engine_version method k workload concurrency
+context_tokens repeat forced_accept_length status reasons requests output_tokens seconds output_tokens_per_second
+stream_tokens_per_second_p50 ttft_ms_p50 tpot_ms_p50 steps drafted accepted accepted_per_position
+max_running_requests count_source started_at""".split()
+EXTRA = """depth attempt running_peak capped_at equal_prefix_share reference_share distinct_bigram_ratio
+neighbour_cores steal_share client_cpu_us_per_token output_tokens_per_request warm_up_requests""".split()
+REQUEST_COLUMNS = """configuration key attempt prompt_id intended_s sent_s first_token_s last_token_s prompt_tokens
+output_tokens finish_reason error text""".split()
+TEXT = set(
+    "key profile configuration engine engine_version method workload status reasons accepted_per_position "
+    "count_source started_at depth".split()
+)
+
+
+def slug(name: str) -> str:
+    """A configuration's name as part of a glue key: letters, digits and underscores."""
+    return re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
+
+
+def method_rank(method: str) -> int:
+    """Base first, then n-gram, then EAGLE-3, then anything newer: the order of every table and legend."""
+    return METHOD_ORDER.get(method, len(METHOD_ORDER))
+
+
+def _root(runs_root: str | Path) -> Path:
+    return paths.runs_root(runs_root)
+
+
+def ledger_lines(path: Path) -> list[dict]:
+    """The rows of one cells.jsonl; UserError names the file and the line that cannot be read."""
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{path.parent.name}/{path.name}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(
+                f"{where} is not JSON ({error.msg}); remove that line and run the report again."
+            ) from error
+        if not isinstance(row, dict) or "key" not in row:
+            raise UserError(f"{where} is no cell (it has no key); remove that line and run the report again.")
+        if row.get("schema_version") != SCHEMA_VERSION:
+            raise UserError(
+                f"{where} has schema_version {row.get('schema_version')!r} and this report reads {SCHEMA_VERSION}; "
+                "use the release that wrote it or measure again."
+            )
+        rows.append(row)
+    return rows
+
+
+def resolve(rows: list[dict]) -> list[dict]:
+    """One row a key: of several attempts the last that is ok, else the last. `attempts` says how many there were."""
+    chosen: dict[str, dict] = {}
+    attempts: dict[str, int] = {}
+    for row in rows:
+        key = row["key"]
+        attempts[key] = attempts.get(key, 0) + 1
+        if key not in chosen or row.get("status") == "ok" or chosen[key].get("status") != "ok":
+            chosen[key] = row
+    return [row | {"attempts": attempts[key]} for key, row in chosen.items()]
+
+
+def folders(runs_root: str | Path, profile: str) -> list[Path]:
+    """The configuration folders of a profile's runs, by name."""
+    base = _root(runs_root) / profile
+    if not base.is_dir():
+        return []
+    marks = ("cells.jsonl", "status.json")
+    return sorted(f for f in base.iterdir() if f.is_dir() and any((f / m).is_file() for m in marks))
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    for column in frame.columns:
+        if column not in TEXT:
+            frame[column] = pd.to_numeric(frame[column], errors="coerce")
+    for column in ("concurrency", "repeat", "attempts"):
+        frame[column] = frame[column].astype("int64")
+    return frame
+
+
+def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
+    """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if none.
+
+    Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts` and `reason`
+    (the reasons as one text). Raises UserError for a line that cannot be read or has another schema version.
+    """
+    rows = []
+    for folder in folders(runs_root, profile):
+        path = folder / "cells.jsonl"
+        if path.is_file():
+            rows += resolve(ledger_lines(path))
+    known = [*FIXED, *EXTRA, "attempts"]
+    extra = sorted({name for row in rows for name in row} - set(known))
+    frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)
+    if frame.empty:
+        frame = frame.astype({"concurrency": "int64", "repeat": "int64", "attempts": "int64"})
+        return frame.assign(reason=pd.Series(dtype=object), rank=pd.Series(dtype="int64")).drop(columns="rank")
+    # A field this version does not know may hold anything: only the known ones are made numbers.
+    frame = pd.concat([_typed(frame[known].copy()), frame[extra]], axis=1)
+    frame["reason"] = [("; ".join(r) if isinstance(r, list) else "") for r in frame.reasons]
+    return ordered(frame, ["workload", "concurrency", "repeat", "key"])
+
+
+def ordered(frame: pd.DataFrame, then: list[str]) -> pd.DataFrame:
+    """Sort by engine, method (base first), configuration, then the given columns: one order everywhere."""
+    ranked = frame.assign(_rank=[method_rank(m) for m in frame.method])
+    by = ["engine", "_rank", "configuration", *then]
+    return ranked.sort_values(by, kind="stable").drop(columns="_rank").reset_index(drop=True)
+
+
+def ok(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells that passed every gate: the only ones that enter an average."""
+    return frame[frame.status == "ok"]
+
+
+def voids(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells that failed a gate, with the reason and the raw value that must not be used."""
+    rows = frame[frame.status != "ok"]
+    return pd.DataFrame(
+        {
+            "configuration": rows.configuration,
+            "workload": rows.workload,
+            "C": rows.concurrency,
+            "repeat": rows["repeat"],
+            "attempts": rows.attempts,
+            "reason": rows.reason,
+            "raw tok/s": rows.output_tokens_per_second.round(1),
+        }
+    ).reset_index(drop=True)
+
+
+def requests(runs_root: str | Path, profile: str, configuration: str | None = None) -> pd.DataFrame:
+    """One row a request of the attempt that `cells` chose; seconds from the cell's start.
+
+    Empty with the same columns when there is no requests.parquet; UserError when one cannot be read.
+    """
+    frames = []
+    for folder in folders(runs_root, profile):
+        path = folder / "requests.parquet"
+        if (configuration and folder.name != configuration) or not path.is_file():
+            continue
+        try:
+            frame = pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{folder.name}/{path.name} cannot be read ({error}); measure that configuration again.") from error
+        frame = frame.reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
+        chosen = {r["key"]: r.get("attempt") for r in resolve(ledger_lines(folder / "cells.jsonl"))}
+        # Rows without an attempt number come from a ledger that repeats nothing: keep them all.
+        wanted = [k in chosen and (chosen[k] is None or pd.isna(a) or a == chosen[k]) for k, a in zip(frame.key, frame.attempt, strict=True)]
+        frames.append(frame[wanted])
+    if not frames:
+        return pd.DataFrame(columns=REQUEST_COLUMNS)
+    return pd.concat(frames, ignore_index=True)
+
+
+def planned(profile: str) -> pd.DataFrame:
+    """The configurations, engines and methods that the profile names; empty if there is no such profile here."""
+    path = paths.PROFILES / f"{profile}.yaml"
+    named = {}
+    if path.is_file():
+        named = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("configurations") or {}
+    if isinstance(named, list):
+        named = {entry["name"]: entry for entry in named}
+    rows = [
+        {"configuration": name, "engine": (entry or {}).get("engine"), "method": (entry or {}).get("method", "none")}
+        for name, entry in named.items()
+    ]
+    return pd.DataFrame(rows, columns=["configuration", "engine", "method"])
+
+
+def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
+    """configuration, engine, method, status (measured | partly measured | not measured here), reason, ok and void cells."""
+    measured = cells(runs_root, profile)
+    found = {f.name: f for f in folders(runs_root, profile)}
+    plan = planned(profile).set_index("configuration")
+    rows = []
+    for name in dict.fromkeys([*plan.index, *found]):
+        own = measured[measured.configuration == name]
+        first = own.iloc[0] if len(own) else (plan.loc[name] if name in plan.index else {})
+        status, reason = (NOT_MEASURED, "no run of this profile on this machine yet")
+        if len(own):
+            status, reason = "measured", None
+        path = found[name] / "status.json" if name in found else None
+        if path is not None and path.is_file():
+            try:
+                said = json.loads(path.read_text(encoding="utf-8"))
+            except json.JSONDecodeError as error:
+                raise UserError(f"{name}/status.json is not JSON ({error.msg}); delete it and run the report again.") from error
+            status, reason = said.get("status", status), said.get("reason")
+        rows.append(
+            {
+                "configuration": name,
+                "engine": first.get("engine") if len(first) else None,
+                "method": first.get("method", "none") if len(first) else "none",
+                "status": status,
+                "reason": reason or "",
+                "ok cells": int((own.status == "ok").sum()),
+                "void cells": int((own.status != "ok").sum()),
+            }
+        )
+    columns = ["configuration", "engine", "method", "status", "reason", "ok cells", "void cells"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return ordered(frame.assign(engine=frame.engine.fillna("")), ["configuration"]) if len(frame) else frame
+
+
+def base_of(frame: pd.DataFrame, engine: str) -> str | None:
+    """The configuration of that engine without speculation: what its others are compared with."""
+    names = sorted(frame[(frame.engine == engine) & (frame.method == "none")].configuration.unique())
+    return names[0] if names else None
