@@ -19,6 +19,7 @@ from pathlib import Path
 import yaml
 
 from runners import paths
+from runners import profile as profiles
 from runners.errors import UserError
 
 SOURCE = paths.ROOT / "book"
@@ -119,7 +120,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     return tree
 
 
-def build(runs_root: Path, profile: str, out: Path, order: Sequence[str] = ()) -> Path:
+def build(runs_root: Path, profile: str, out: Path) -> Path:
     """Build the book for `profile` into `out` and return its index.html.
 
     Every warning fails the build: a dangling reference or a figure that was not glued must not be published.
@@ -128,7 +129,8 @@ def build(runs_root: Path, profile: str, out: Path, order: Sequence[str] = ()) -
     out = Path(out).resolve()
     script = Path(sys.executable).parent / "jupyter-book"
     if not script.is_file():
-        raise UserError(f"jupyter-book is not installed beside {sys.executable}; run: make .venv")
+        raise UserError(f"jupyter-book is not installed beside {sys.executable}; install requirements.txt there.")
+    order = list(profiles.load(profile).configurations) if profile in profiles.names() else ()
     tree = stage(runs_root, profile, out, order)
     shutil.rmtree(out / "_build", ignore_errors=True)
     command = [script, "build", tree, "--config", tree / CONFIG.name, "--toc", tree / "book" / "_toc.yml"]

@@ -1,4 +1,6 @@
-"""The case's figures as reported: one run each, no intervals, settings not known to match. Never mixed with ours."""
+"""The case's figures as reported: one run each, no intervals, settings not known to match. Never mixed with
+ours.
+"""
 
 from pathlib import Path
 
@@ -7,8 +9,16 @@ import pandas as pd
 from runners import paths
 from runners.errors import UserError
 
-COLUMNS = """configuration engine single_stream_tok_s c128_tok_s accept_rate_as_printed accept_length num_draft_tokens
-notes""".split()
+COLUMNS = [
+    "configuration",
+    "engine",
+    "single_stream_tok_s",
+    "c128_tok_s",
+    "accept_rate_as_printed",
+    "accept_length",
+    "num_draft_tokens",
+    "notes",
+]
 NUMBERS = COLUMNS[2:7]
 
 
@@ -35,7 +45,7 @@ def case(path: Path | None = None) -> pd.DataFrame:
     frame = pd.read_csv(path, comment="#")
     missing = [c for c in COLUMNS if c not in frame.columns]
     if missing:
-        raise UserError(f"data/reported/case.csv lacks the column(s) {', '.join(missing)}; restore it from the repository.")
+        raise UserError(f"data/reported/case.csv lacks {', '.join(missing)}; restore it from the repository.")
     frame["accept_rate_as_printed"] = [_share(v) for v in frame.accept_rate_as_printed]
     for column in NUMBERS:
         frame[column] = pd.to_numeric(frame[column], errors="coerce")

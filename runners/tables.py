@@ -9,28 +9,36 @@ import re
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from runners import paths
 from runners.errors import UserError
+from runners.profile import Profile, load, names
 
 SCHEMA_VERSION = 1
 NOT_MEASURED = "not measured here"
 METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2}
 
 # Fixed by the ledger's schema; more fields are welcome and kept.
-FIXED = """schema_version key profile configuration engine engine_version method k workload concurrency
-context_tokens repeat forced_accept_length status reasons requests output_tokens seconds output_tokens_per_second
-stream_tokens_per_second_p50 ttft_ms_p50 tpot_ms_p50 steps drafted accepted accepted_per_position
-max_running_requests count_source started_at""".split()
-EXTRA = """depth attempt running_peak capped_at equal_prefix_share reference_share distinct_bigram_ratio
-neighbour_cores steal_share client_cpu_us_per_token output_tokens_per_request warm_up_requests""".split()
-REQUEST_COLUMNS = """configuration key attempt prompt_id intended_s sent_s first_token_s last_token_s prompt_tokens
-output_tokens finish_reason error text""".split()
-TEXT = set(
-    "key profile configuration engine engine_version method workload status reasons accepted_per_position "
-    "count_source started_at depth".split()
-)
+FIXED = [
+    "schema_version", "key", "profile", "configuration", "engine", "engine_version", "method", "k",
+    "workload", "concurrency", "context_tokens", "repeat", "forced_accept_length", "status", "reasons",
+    "requests", "output_tokens", "seconds", "output_tokens_per_second", "stream_tokens_per_second_p50",
+    "ttft_ms_p50", "tpot_ms_p50", "steps", "drafted", "accepted", "accepted_per_position",
+    "max_running_requests", "count_source", "started_at",
+]  # fmt: skip
+EXTRA = [
+    "depth", "attempt", "running_peak", "capped_at", "equal_prefix_share", "reference_share",
+    "distinct_bigram_ratio", "neighbour_cores", "steal_share", "client_cpu_us_per_token",
+    "output_tokens_per_request", "warm_up_requests",
+]  # fmt: skip
+REQUEST_COLUMNS = [
+    "configuration", "key", "attempt", "prompt_id", "intended_s", "sent_s", "first_token_s",
+    "last_token_s", "prompt_tokens", "output_tokens", "finish_reason", "error", "text",
+]  # fmt: skip
+TEXT = {
+    "key", "profile", "configuration", "engine", "engine_version", "method", "workload", "status",
+    "reasons", "accepted_per_position", "count_source", "started_at", "depth",
+}  # fmt: skip
 
 
 def slug(name: str) -> str:
@@ -64,7 +72,7 @@ def ledger_lines(path: Path) -> list[dict]:
             raise UserError(f"{where} is no cell (it has no key); remove that line and run the report again.")
         if row.get("schema_version") != SCHEMA_VERSION:
             raise UserError(
-                f"{where} has schema_version {row.get('schema_version')!r} and this report reads {SCHEMA_VERSION}; "
+                f"{where} has schema_version {row.get('schema_version')!r}, not {SCHEMA_VERSION}; "
                 "use the release that wrote it or measure again."
             )
         rows.append(row)
@@ -72,7 +80,9 @@ def ledger_lines(path: Path) -> list[dict]:
 
 
 def resolve(rows: list[dict]) -> list[dict]:
-    """One row a key: of several attempts the last that is ok, else the last. `attempts` says how many there were."""
+    """One row a key: of several attempts the last that is ok, else the last. `attempts` says how many there
+    were.
+    """
     chosen: dict[str, dict] = {}
     attempts: dict[str, int] = {}
     for row in rows:
@@ -102,10 +112,12 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
-    """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if none.
+    """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if
+    none.
 
-    Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts` and `reason`
-    (the reasons as one text). Raises UserError for a line that cannot be read or has another schema version.
+    Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts` and
+    `reason` (the reasons as one text). Raises UserError for a line that cannot be read or has another schema
+    version.
     """
     rows = []
     for folder in folders(runs_root, profile):
@@ -117,7 +129,9 @@ def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
     frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)
     if frame.empty:
         frame = frame.astype({"concurrency": "int64", "repeat": "int64", "attempts": "int64"})
-        return frame.assign(reason=pd.Series(dtype=object), rank=pd.Series(dtype="int64")).drop(columns="rank")
+        return frame.assign(reason=pd.Series(dtype=object), rank=pd.Series(dtype="int64")).drop(
+            columns="rank"
+        )
     # A field this version does not know may hold anything: only the known ones are made numbers.
     frame = pd.concat([_typed(frame[known].copy()), frame[extra]], axis=1)
     frame["reason"] = [("; ".join(r) if isinstance(r, list) else "") for r in frame.reasons]
@@ -125,10 +139,16 @@ def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
 
 
 def ordered(frame: pd.DataFrame, then: list[str]) -> pd.DataFrame:
-    """Sort by engine, method (base first), configuration, then the given columns: one order everywhere."""
-    ranked = frame.assign(_rank=[method_rank(m) for m in frame.method])
-    by = ["engine", "_rank", "configuration", *then]
-    return ranked.sort_values(by, kind="stable").drop(columns="_rank").reset_index(drop=True)
+    """Sort by engine, method (base first), configuration, then the given columns: one order everywhere.
+
+    Workload "all", the pool of the others, comes after them.
+    """
+    ranks = {"_rank": [method_rank(m) for m in frame.method]}
+    if "workload" in then:
+        ranks["_pool"] = frame.workload == "all"
+        then = ["_pool", *then]
+    ranked = frame.assign(**ranks).sort_values(["engine", "_rank", "configuration", *then], kind="stable")
+    return ranked.drop(columns=list(ranks)).reset_index(drop=True)
 
 
 def ok(frame: pd.DataFrame) -> pd.DataFrame:
@@ -165,41 +185,58 @@ def requests(runs_root: str | Path, profile: str, configuration: str | None = No
         try:
             frame = pd.read_parquet(path)
         except (OSError, ValueError) as error:
-            raise UserError(f"{folder.name}/{path.name} cannot be read ({error}); measure that configuration again.") from error
+            raise UserError(
+                f"{folder.name}/{path.name} cannot be read ({error}); measure that configuration again."
+            ) from error
         frame = frame.reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
         chosen = {r["key"]: r.get("attempt") for r in resolve(ledger_lines(folder / "cells.jsonl"))}
         # Rows without an attempt number come from a ledger that repeats nothing: keep them all.
-        wanted = [k in chosen and (chosen[k] is None or pd.isna(a) or a == chosen[k]) for k, a in zip(frame.key, frame.attempt, strict=True)]
+        wanted = [
+            k in chosen and (chosen[k] is None or pd.isna(a) or a == chosen[k])
+            for k, a in zip(frame.key, frame.attempt, strict=True)
+        ]
         frames.append(frame[wanted])
     if not frames:
         return pd.DataFrame(columns=REQUEST_COLUMNS)
     return pd.concat(frames, ignore_index=True)
 
 
+def plan(profile: str) -> Profile | None:
+    """The profile itself, or None when only its runs are here (a ledger outlives a renamed profile)."""
+    return load(profile) if profile in names() else None
+
+
 def planned(profile: str) -> pd.DataFrame:
-    """The configurations, engines and methods that the profile names; empty if there is no such profile here."""
-    path = paths.PROFILES / f"{profile}.yaml"
-    named = {}
-    if path.is_file():
-        named = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("configurations") or {}
-    if isinstance(named, list):
-        named = {entry["name"]: entry for entry in named}
+    """configuration, engine, method that the profile names; empty if there is no such profile here."""
+    found = plan(profile)
     rows = [
-        {"configuration": name, "engine": (entry or {}).get("engine"), "method": (entry or {}).get("method", "none")}
-        for name, entry in named.items()
+        {"configuration": name, "engine": c.engine, "method": c.method}
+        for name, c in (found.configurations.items() if found else ())
     ]
     return pd.DataFrame(rows, columns=["configuration", "engine", "method"])
 
 
+def points(profile: str, measured: pd.DataFrame) -> list[tuple[str, int]]:
+    """(workload, concurrency) of the profile and of what was measured; workload "all" is the pool of them."""
+    found = plan(profile)
+    workloads = dict.fromkeys(
+        [*(found.workload.prompt_sets if found else ()), *sorted(set(measured.workload))]
+    )
+    steps = sorted({*(found.workload.concurrencies if found else ()), *map(int, measured.concurrency)})
+    return [(w, c) for w in [*workloads, "all"] for c in steps]
+
+
 def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
-    """configuration, engine, method, status (measured | partly measured | not measured here), reason, ok and void cells."""
+    """configuration, engine, method, status (measured | partly measured | not measured here), reason, ok and
+    void cells.
+    """
     measured = cells(runs_root, profile)
     found = {f.name: f for f in folders(runs_root, profile)}
-    plan = planned(profile).set_index("configuration")
+    plan_rows = planned(profile).set_index("configuration")
     rows = []
-    for name in dict.fromkeys([*plan.index, *found]):
+    for name in dict.fromkeys([*plan_rows.index, *found]):
         own = measured[measured.configuration == name]
-        first = own.iloc[0] if len(own) else (plan.loc[name] if name in plan.index else {})
+        first = own.iloc[0] if len(own) else (plan_rows.loc[name] if name in plan_rows.index else {})
         status, reason = (NOT_MEASURED, "no run of this profile on this machine yet")
         if len(own):
             status, reason = "measured", None
@@ -208,7 +245,9 @@ def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
             try:
                 said = json.loads(path.read_text(encoding="utf-8"))
             except json.JSONDecodeError as error:
-                raise UserError(f"{name}/status.json is not JSON ({error.msg}); delete it and run the report again.") from error
+                raise UserError(
+                    f"{name}/status.json is not JSON ({error.msg}); delete it and run the report again."
+                ) from error
             status, reason = said.get("status", status), said.get("reason")
         rows.append(
             {

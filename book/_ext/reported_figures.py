@@ -85,13 +85,13 @@ class Reported(SphinxRole):
 class ReportedTable(Directive):
     """A file of data/reported/ as a table.
 
-    Options: `columns` ("column = Heading; ..." in order), `caption`, and for a matrix `rows`, `across` and
-    `value` (an expression over the file's columns, e.g. `a / b`), all numbers through `format`.
+    Options: `columns` ("column = Heading; ..." in order), `widths`, `caption`; for a matrix `rows`, `across`,
+    `value` (an expression over the columns of the file, e.g. `a / b`) and `format`.
     """
 
     required_arguments = 1
     option_spec = dict.fromkeys(
-        ("columns", "caption", "rows", "across", "value", "format"), directives.unchanged
+        ("columns", "widths", "caption", "rows", "across", "value", "format"), directives.unchanged
     )
 
     def run(self) -> list[nodes.Node]:
@@ -106,7 +106,13 @@ class ReportedTable(Directive):
             header, body = self._matrix(frame, form)
         else:
             header, body = self._plain(frame)
-        return [table_node(header, body, self.options.get("caption"))]
+        widths = [int(width) for width in self.options.get("widths", "1 " * len(header)).split()]
+        table = table_node(header, body, widths)
+        if "caption" in self.options:
+            # Parsed, not plain: a caption cites its source.
+            children, _ = self.state.inline_text(self.options["caption"], self.lineno)
+            table.insert(0, nodes.title("", "", *children))
+        return [table]
 
     def _plain(self, frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         pairs = [part.split("=", 1) for part in self.options["columns"].split(";") if part.strip()]
@@ -134,14 +140,12 @@ def _number(cell) -> str:
     return f"{int(text):,}" if text.isdigit() else text
 
 
-def table_node(header: list[str], body: list[list[str]], caption: str | None) -> nodes.table:
+def table_node(header: list[str], body: list[list[str]], widths: list[int]) -> nodes.table:
     """A docutils table; columns whose cells are all figures are aligned right by the class `figures`."""
-    table = nodes.table(classes=["reported-table"])
-    if caption:
-        table += nodes.title(text=caption)
+    table = nodes.table(classes=["reported-table", "colwidths-given"])
     group = nodes.tgroup(cols=len(header))
     table += group
-    group.extend(nodes.colspec(colwidth=1) for _ in header)
+    group.extend(nodes.colspec(colwidth=width) for width in widths)
     figures = [all(row[i][:1].isdigit() or row[i] == "–" for row in body) for i in range(len(header))]
 
     def line(cells: list[str]) -> nodes.row:

@@ -18,7 +18,12 @@ K = {"none": None, "ngram": 4, "eagle3": 3}
 # Milliseconds of a plain decode step at C = 1, 4, 16: one engine batches well, the other hardly at all.
 PLAIN_STEP_MS = {"llamacpp": (9.0, 30.0, 105.0), "vllm": (48.0, 62.0, 115.0)}
 # (cost of a speculative step in plain steps, chance that the next drafted token is accepted)
-COST = {("llamacpp", "eagle3"): 3.4, ("llamacpp", "ngram"): 1.25, ("vllm", "eagle3"): 1.6, ("vllm", "ngram"): 1.05}
+COST = {
+    ("llamacpp", "eagle3"): 3.4,
+    ("llamacpp", "ngram"): 1.25,
+    ("vllm", "eagle3"): 1.6,
+    ("vllm", "ngram"): 1.05,
+}
 ACCEPT = {"eagle3": {"chat": 0.0, "edit": 0.0}, "ngram": {"chat": 0.15, "edit": 0.6}}
 # Share of decode steps for which the drafter proposes anything.
 DRAFTED_STEPS = {"eagle3": 1.0, "ngram": 0.4}
@@ -86,7 +91,9 @@ def _cell(rng, configuration, workload, c, repeat, prompts):
     return cell, frame
 
 
-def write(root: Path, repeats: int = 5, prompts: int = 32, missing=("vllm-eagle3-untrained",), seed: int = 7) -> Path:
+def write(
+    root: Path, repeats: int = 5, prompts: int = 32, missing=("vllm-eagle3-untrained",), seed: int = 7
+) -> Path:
     """Write `<root>/lab-cpu/<configuration>/...` and return `root`."""
     rng = np.random.default_rng(seed)
     for configuration in CONFIGURATIONS:

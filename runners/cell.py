@@ -1,0 +1,204 @@
+"""One cell: warm-up, counters before, the closed loop, counters after, the gates, the row."""
+
+import time
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import httpx
+import numpy as np
+import psutil
+
+from runners import campaign, gates, progress, provenance, server
+from runners.campaign import WARM_UP_TOKENS, Point
+from runners.ledger import Ledger
+from runners.load import Job, Loop, Result, body, closed_loop
+from runners.profile import Profile
+from runners.prompts import PromptSet
+from runners.readers.records import Counters
+
+SETTLE_SECONDS = 5.0
+
+
+@dataclass
+class Instruments:
+    """What one configuration's cells are measured with."""
+
+    sets: dict[str, PromptSet]
+    expected: dict[str, str]  # prompt id -> the reference model's answer
+    base: str | None  # the same engine without speculation
+    base_texts: dict[str, str]  # prompt id -> its answer
+    reader: ModuleType
+    extra: dict[str, Any]  # request fields of this engine
+    death: str | None = None
+
+    def jobs(self, profile: Profile, workload: str, n: int, offset: int, tokens: int) -> list[Job]:
+        """Requests of one cell; the same prompts for every configuration, others in the next repeat."""
+        made = []
+        for prompt in self.sets[workload].take(n, offset):
+            request = body(profile.target.name, list(prompt.messages), tokens, profile.workload.temperature, self.extra)
+            made.append(Job(prompt.id, request))
+        return made
+
+    def warm_up(self, profile: Profile, live: server.Running, point: Point) -> None:
+        """Short answers at the cell's concurrency, so that the first timed request pays for nothing new."""
+        n = point.concurrency
+        jobs = self.jobs(profile, point.workload, n, offset=len(self.sets[point.workload]) - n, tokens=WARM_UP_TOKENS)
+        closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds)
+
+    def counters(self, base_url: str) -> Counters | None:
+        """The engine's counters now; None when it does not answer."""
+        try:
+            answer = httpx.get(f"{base_url}/metrics", timeout=5, trust_env=False)
+            return self.reader.read_counters(answer.text) if answer.status_code == 200 else None
+        except httpx.HTTPError:
+            return None
+
+    def settled(self, base_url: str) -> Counters | None:
+        """Counters once nothing runs and nothing waits: the last step of the last request is in them."""
+        until = time.monotonic() + SETTLE_SECONDS
+        found = self.counters(base_url)
+        while found is not None and (found.running or found.queued) and time.monotonic() < until:
+            time.sleep(0.1)
+            found = self.counters(base_url)
+        return found
+
+
+def measure(
+    profile: Profile, name: str, point: Point, depth: str | None, ledger: Ledger, tools: Instruments, live: server.Running
+) -> tuple[dict[str, Any], list[Result]]:
+    """Measure one cell and judge it; the row is complete, void or not. Never raises for the server's sake."""
+    chosen = profile.configuration(name)
+    tokens = profile.workload.output_tokens
+    label = f"{name} · {point.workload} · C={point.concurrency} · repeat {point.repeat}"
+    progress.emit("cell", label=label, state="begins", configuration=name)
+    jobs = tools.jobs(profile, point.workload, point.requests, point.repeat * point.requests, tokens)
+    before = tools.settled(live.base_url)
+    quiet = gates.Quiet(lambda: _own_cpu_seconds(live))
+    peak = gates.PeakRunning(lambda: getattr(tools.counters(live.base_url), "running", None))
+    started_at = provenance.now()
+    quiet.start()
+    peak.start()
+    loop = closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds)
+    quiet.stop()
+    running_peak = peak.stop()
+    after = tools.settled(live.base_url)
+
+    reasons: list[str | None] = []
+    counts = Counters()
+    if before is None or after is None:
+        reasons.append("the server's counters could not be read")
+    else:
+        try:
+            counts = after.since(before)
+        except ValueError as error:
+            reasons.append(str(error))
+        if before.running or before.queued:
+            reasons.append(f"the queue was not empty before the cell: {before.running:.0f} running")
+    if not live.alive():
+        cause = (live.cause() or ("no error in its log", ""))[0]
+        reasons.append(f"the server died: {provenance.without_home(cause)}")
+    results = loop.results
+    held, capped_at = gates.held_concurrency(running_peak, point.concurrency, chosen.max_running_requests)
+    ratio = gates.distinct_bigrams([r.text for r in results])
+    to_base = gates.equal_share(results, tools.base_texts)
+    to_reference = gates.equal_share(results, tools.expected)
+    limits = profile.gates
+    reasons += [
+        gates.completed(results, len(jobs)),
+        gates.counted([r for r in results if r.error is None], tokens),
+        held,
+        gates.language(ratio, limits.distinct_bigram_floor),
+        gates.same_text(to_base, limits.equal_to_base_floor, f"{tools.base}'s"),
+        gates.same_text(to_reference, limits.equal_to_reference_floor, "the reference model's"),
+        quiet.reason(limits),
+    ]
+    found = [r for r in reasons if r]
+    row = _frame(profile, name, point, depth, ledger) | _figures(loop) | {
+        "status": "void" if found else "ok",
+        "reasons": found,
+        "steps": counts.steps if chosen.k else None,
+        "drafted": counts.drafted if chosen.k else None,
+        "accepted": counts.accepted if chosen.k else None,
+        "accepted_per_position": counts.accepted_per_position if chosen.k else None,
+        "server_output_tokens": counts.output_tokens,
+        "started_at": started_at,
+        "running_peak": running_peak,
+        "capped_at": capped_at,
+        "equal_prefix_share": _round(to_base),
+        "reference_share": _round(to_reference),
+        "distinct_bigram_ratio": _round(ratio),
+        "neighbour_cores": _round(quiet.neighbour_cores),
+        "steal_share": _round(quiet.steal_share),
+        "warm_up_requests": point.concurrency,
+    }  # fmt: skip
+    progress.emit("cell", label=label, state="ends", configuration=name, seconds=loop.seconds, status=row["status"])
+    progress.emit("span", what="cell", seconds=loop.seconds, configuration=name)
+    for reason in found:
+        progress.say(f"{label}: void: {reason}")
+    return row, results
+
+
+def void_row(profile: Profile, name: str, point: Point, depth: str | None, ledger: Ledger, reason: str) -> dict[str, Any]:
+    """The row of a cell that was never measured because its server could not be kept alive."""
+    return _frame(profile, name, point, depth, ledger) | _figures(Loop([], 0.0, 0.0)) | {
+        **dict.fromkeys(("steps", "drafted", "accepted", "accepted_per_position")),
+        "status": "void",
+        "reasons": [provenance.without_home(reason)],
+        "started_at": provenance.now(),
+    }  # fmt: skip
+
+
+def _frame(profile: Profile, name: str, point: Point, depth: str | None, ledger: Ledger) -> dict[str, Any]:
+    """Who and where: the fields that hold before anything is measured."""
+    chosen = profile.configuration(name)
+    key = campaign.key(profile, name, point)
+    return {
+        "key": key,
+        "attempt": ledger.attempts(key),
+        "profile": profile.name,
+        "configuration": name,
+        "engine": chosen.engine,
+        "engine_version": profile.engines[chosen.engine].version,
+        "method": chosen.method,
+        "k": chosen.k,
+        "workload": point.workload,
+        "concurrency": point.concurrency,
+        "repeat": point.repeat,
+        "round": point.round,
+        "depth": depth or profile.workload.default_depth,
+        "forced_accept_length": None,
+        "max_running_requests": chosen.max_running_requests,
+        "output_tokens_per_request": profile.workload.output_tokens,
+        "requests": point.requests,
+    }
+
+
+def _figures(loop: Loop) -> dict[str, Any]:
+    """Speeds of the answers that came; None where there is none. Milliseconds and tokens per second."""
+    good = [r for r in loop.results if r.error is None and r.output_tokens and r.first_token_s is not None]
+    total = sum(r.output_tokens or 0 for r in good)
+    many = [r for r in good if (r.output_tokens or 0) > 1 and r.last_token_s > r.first_token_s]
+    gaps = [(r.last_token_s - r.first_token_s) / (r.output_tokens - 1) for r in many]
+    sources = {r.count_source for r in good}
+    return {
+        "context_tokens": _round(np.mean([r.prompt_tokens for r in good]), 1) if good else None,
+        "output_tokens": total,
+        "seconds": _round(loop.seconds, 4),
+        "output_tokens_per_second": _round(total / loop.seconds, 3) if total else None,
+        "stream_tokens_per_second_p50": _round(1 / np.median(gaps), 3) if gaps else None,
+        "ttft_ms_p50": _round(1e3 * np.median([r.first_token_s - r.sent_s for r in good]), 3) if good else None,
+        "tpot_ms_p50": _round(1e3 * np.median(gaps), 4) if gaps else None,
+        "count_source": sources.pop() if len(sources) == 1 else None,
+        "client_cpu_us_per_token": _round(1e6 * loop.client_cpu_s / total, 1) if total else None,
+    }
+
+
+def _own_cpu_seconds(live: server.Running) -> float:
+    mine = psutil.Process().cpu_times()
+    evidence = live.evidence()
+    return mine.user + mine.system + (evidence.cpu_seconds if evidence else 0.0)
+
+
+def _round(value: float | None, digits: int = 4) -> float | None:
+    return None if value is None else round(float(value), digits)

@@ -1,0 +1,80 @@
+"""The engines: each is one small file that says how it is started, asked and read.
+
+Nothing here imports an engine. A `Command` is what a person would type; `Files` is where the weights lie.
+"""
+
+import importlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from runners import environments, paths
+from runners.errors import UserError
+from runners.profile import Configuration, EngineSpec, Profile
+
+KINDS = ("llamacpp", "vllm", "sglang")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Paths an engine may serve from; None where this box has no such form."""
+
+    gguf: Path | None = None
+    folder: Path | None = None
+    drafter_gguf: Path | None = None
+    drafter_folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    argv: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def engine(kind: str) -> ModuleType:
+    """The engine's module: `arguments`, `ENV`, `HEALTH_PATH`, `program`, `request_fields`."""
+    if kind not in KINDS:
+        raise UserError(f"No engine '{kind}'; there are {', '.join(KINDS)}.")
+    return importlib.import_module(f"runners.engines.{kind}")
+
+
+def flags_to_argv(flags: dict[str, Any]) -> list[str]:
+    """{"max-num-seqs": 16, "enforce-eager": True} -> --max-num-seqs 16 --enforce-eager.
+
+    A mapping becomes JSON; False drops the flag (so that a configuration can undo its engine's).
+    """
+    argv: list[str] = []
+    for name, value in flags.items():
+        if value is False or value is None:
+            continue
+        argv.append(f"--{name}")
+        if value is True:
+            continue
+        argv.append(json.dumps(value) if isinstance(value, dict | list) else str(value))
+    return argv
+
+
+def interpreter(spec: EngineSpec) -> list[str]:
+    """The words before the program: an environment's python, a named python, or a whole command."""
+    if spec.command:
+        return list(spec.command)
+    return [spec.python or str(environments.python_of(spec.environment or ""))]
+
+
+def command(profile: Profile, configuration: str, files: Files, port: int) -> Command:
+    """The exact command line and added environment of one configuration.
+
+    Order of precedence for flags and variables: engine module, engine in the profile, configuration.
+    """
+    chosen: Configuration = profile.configuration(configuration)
+    spec = profile.engines[chosen.engine]
+    module = engine(chosen.engine)
+    flags = module.arguments(profile, chosen, files, spec.host, port) | spec.flags | chosen.flags
+    program = [] if spec.command else module.program()
+    env = module.ENV | spec.env | chosen.env
+    return Command([*interpreter(spec), *program, *flags_to_argv(flags)], env)
+
+
+SCRIPTS = paths.ROOT / "runners" / "scripts"

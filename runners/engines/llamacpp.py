@@ -1,0 +1,46 @@
+"""llama.cpp's native server from the xllamacpp wheel (runners/scripts/llamacpp_server.py).
+
+Its INT4 kernels serve the GGUF file as it is. `ignore_eos` bans the end-of-text tokens there (a logit
+bias of minus infinity), where vLLM and SGLang let them pass and go on: answers part where a text ends.
+"""
+
+from typing import Any
+
+from runners.engines import SCRIPTS, Files
+from runners.errors import UserError
+from runners.profile import Configuration, Profile
+
+HEALTH_PATH = "/health"
+# One server, two cores: OpenMP is not used, threads are set by flag.
+ENV: dict[str, str] = {}
+SPEC_TYPES = {"eagle3": "draft-eagle3", "ngram": "ngram-simple"}
+
+
+def program() -> list[str]:
+    return [str(SCRIPTS / "llamacpp_server.py")]
+
+
+def arguments(profile: Profile, c: Configuration, files: Files, host: str, port: int) -> dict[str, Any]:
+    """Flags under llama-server's own names; the context is per slot there, so it is multiplied."""
+    if files.gguf is None:
+        raise UserError(f"llama.cpp serves a GGUF file and target {profile.target.name} names none; set it in the profile.")
+    flags: dict[str, Any] = {
+        "model": files.gguf,
+        "alias": profile.target.name,
+        "host": host,
+        "port": port,
+        "parallel": c.max_running_requests,
+        "ctx-size": c.max_running_requests * profile.target.context_length,
+    }
+    if c.method != "none":
+        flags["spec-type"] = SPEC_TYPES[c.method]
+    if c.method == "eagle3":
+        flags |= {"spec-draft-model": files.drafter_gguf, "spec-draft-n-max": c.k}
+    if c.method == "ngram":
+        flags["spec-ngram-simple-size-m"] = c.k
+    return flags
+
+
+def request_fields() -> dict[str, Any]:
+    """Prompts are never free: a slot's old prompt must not be reused."""
+    return {"cache_prompt": False}

@@ -1,0 +1,43 @@
+"""SGLang's server, for the box. Flags are those of sglang/srt/server_args.py, release 0.5.9."""
+
+from typing import Any
+
+from runners.engines import Files
+from runners.profile import Configuration, Profile
+
+HEALTH_PATH = "/health"
+# By default /health generates a token and would disturb what is measured (entrypoints/http_server.py).
+ENV = {"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "0", "HF_HUB_OFFLINE": "1"}
+
+
+def program() -> list[str]:
+    return ["-m", "sglang.launch_server"]
+
+
+def arguments(profile: Profile, c: Configuration, files: Files, host: str, port: int) -> dict[str, Any]:
+    """The radix cache is off, so that a repeated prompt costs what it costs."""
+    flags: dict[str, Any] = {
+        "model-path": files.folder,
+        "served-model-name": profile.target.name,
+        "host": host,
+        "port": port,
+        "context-length": profile.target.context_length,
+        "max-running-requests": c.max_running_requests,
+        "disable-radix-cache": True,
+        "enable-metrics": True,
+    }
+    if c.method == "eagle3":
+        flags |= {
+            "speculative-algorithm": "EAGLE3",
+            "speculative-draft-model-path": files.drafter_folder,
+            "speculative-num-steps": c.k,
+            "speculative-eagle-topk": 1,  # a chain: drafts = steps + 1
+            "speculative-num-draft-tokens": (c.k or 0) + 1,
+        }
+    if c.method == "ngram":
+        flags |= {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": (c.k or 0) + 1}
+    return flags
+
+
+def request_fields() -> dict[str, Any]:
+    return {}

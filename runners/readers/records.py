@@ -1,0 +1,195 @@
+"""What the readers hand back: counters, load phases, acceptance records, the reading of a whole log.
+
+Raw counts are kept as they stand in the source; rates are derived on read (accept length = 1 + accepted/steps,
+draft acceptance = accepted/drafted, the bonus token never counted).
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from runners.readers.rates import ACCEPTED_OVER_DRAFTED
+
+
+@dataclass
+class Counters:
+    """An engine's counts at one moment (since its start) or, from `since`, over an interval.
+
+    steps, drafted, accepted: verification steps, drafted and accepted tokens, summed over requests; None where
+    the source does not tell. With an n-gram drafter engines count only steps that had a draft: `steps` is then
+    less than the real number of decode steps, and 1 + accepted/steps overstates tokens per step.
+    accepted_per_position: accepted tokens at draft position 0, 1, ... (survival, not conditional).
+    running, queued: requests at that moment (gauges, never subtracted). gauges: other momentary values.
+    """
+
+    steps: int | None = None
+    drafted: int | None = None
+    accepted: int | None = None
+    accepted_per_position: list[int] | None = None
+    output_tokens: int | None = None
+    running: float | None = None
+    queued: float | None = None
+    source: str = ""
+    gauges: dict[str, float] = field(default_factory=dict)
+
+    def since(self, before: "Counters") -> "Counters":
+        """Counts of the interval from `before` to this moment; gauges keep the later value.
+
+        A counter absent before counts as 0 (engines show some only once used). Raises ValueError when one went
+        backwards or vanished: the engine was restarted in between, so no difference means anything.
+        """
+
+        def difference(name: str, later: int | None, earlier: int | None) -> int | None:
+            if (later or 0) < (earlier or 0):
+                raise ValueError(
+                    f"counter {name} went backwards ({earlier} before, {'absent' if later is None else later} "
+                    f"now, from {self.source or 'unknown source'}): the engine restarted during the interval, "
+                    "so its counts cannot be subtracted."
+                )
+            return None if later is None else later - (earlier or 0)
+
+        names = ("steps", "drafted", "accepted", "output_tokens")
+        counts = {name: difference(name, getattr(self, name), getattr(before, name)) for name in names}
+        later, earlier = self.accepted_per_position, before.accepted_per_position or []
+        for i in range(len(later or []), len(earlier)):
+            difference(f"accepted_per_position[{i}]", None, earlier[i])
+        positions = None
+        if later is not None:
+            earlier = earlier + [0] * (len(later) - len(earlier))
+            positions = [
+                difference(f"accepted_per_position[{i}]", n, earlier[i]) for i, n in enumerate(later)
+            ]
+        return Counters(
+            **counts,
+            accepted_per_position=positions,
+            running=self.running,
+            queued=self.queued,
+            source=self.source,
+            gauges=dict(self.gauges),
+        )
+
+
+@dataclass
+class Phase:
+    """A load phase and the line that announced it; `at` is the line's own time stamp, as text."""
+
+    name: str
+    line: str
+    at: str | None = None
+
+
+@dataclass(slots=True)
+class AcceptanceRecord:
+    """One acceptance line of a log.
+
+    printed_rate: the engine's own figure as a fraction, in the meaning of `definition`; recomputed_rate: always
+    accepted/drafted, (accept length - 1)/K for a chain, None where it cannot be derived. per_position: survival
+    rates. throughput: output tokens/s as printed. idle: the figures that span time (throughput) include idle
+    time or, for vLLM, nothing was drafted at all; accept_length and the rates of an SGLang line stay good.
+    """
+
+    line: str
+    accept_length: float | None = None
+    printed_rate: float | None = None
+    definition: str = ACCEPTED_OVER_DRAFTED
+    accepted: int | None = None
+    drafted: int | None = None
+    per_position: list[float] | None = None
+    recomputed_rate: float | None = None
+    running: int | None = None
+    queued: int | None = None
+    throughput: float | None = None
+    idle: bool = False
+
+
+@dataclass
+class LogReading:
+    """What one log says. `outcome` is the last state the log shows; a process killed without a word still reads
+    "served", so set the exit status beside it. `cause` may be set on a living engine (a refused request, a
+    drafter it went on without). `unknown_lines`: lines in no form of this engine, or in a form it no longer has.
+    """
+
+    engine: str
+    generation: str | None = None
+    phases: list[Phase] = field(default_factory=list)
+    acceptance: list[AcceptanceRecord] = field(default_factory=list)
+    running_max: int | None = None
+    outcome: str = "starting"
+    cause: str | None = None
+    cause_kind: str | None = None
+    advice: str | None = None
+    lines: int = 0
+    unknown_lines: int = 0
+    unknown_examples: list[str] = field(default_factory=list)
+
+    def unknown(self, line: str) -> None:
+        self.unknown_lines += 1
+        if len(self.unknown_examples) < 5:
+            self.unknown_examples.append(line[:300])
+
+
+_BAR_END = re.compile(r"(?:it/s|s/it)\](?: |\x1b\[A)*(?=[\[(A-Z])")
+
+
+def pieces(raw: str) -> tuple[str, ...] | list[str]:
+    """A line without its end, cut at carriage returns (progress bars that redraw themselves)."""
+    line = raw.rstrip()
+    return [p for p in line.split("\r") if p] or [""] if "\r" in line else (line,)
+
+
+def after_bar(line: str) -> str | None:
+    """The log line that another process wrote right behind an unfinished progress bar, or None."""
+    found = _BAR_END.search(line)
+    return line[found.end() :] if found else None
+
+
+def match_phase(phases: list[tuple[str, re.Pattern]]) -> Callable[[str], str | None]:
+    """One scan for all patterns of a PHASES list: the name of the one found furthest left, or None."""
+    pattern = re.compile("|".join(f"(?P<p{i}>{p.pattern})" for i, (_, p) in enumerate(phases)))
+    names = {f"p{i}": name for i, (name, _) in enumerate(phases)}
+
+    def phase_of(line: str) -> str | None:
+        found = pattern.search(line)
+        return names[found.lastgroup] if found else None
+
+    return phase_of
+
+
+class PhaseTracker:
+    """Follows load phases over a log: each is entered once and none is gone back to.
+
+    `refine(name, line)` lets an engine tell apart two phases announced by the same words (SGLang loads target
+    and drafter with the same line). After "ready", the first phase of `first` means that the engine was started
+    again into the same log: a phase "restarted" is recorded and the following starts anew.
+    """
+
+    def __init__(self, phase_of, first: str, refine: Callable[[str, str], str] | None = None):
+        self._phase_of, self._first, self._refine = phase_of, first, refine
+        self.phases: list[Phase] = []
+        self._seen: set[str] = set()
+        self.ready = False
+
+    def feed(self, line: str, at: str | None = None) -> Phase | None:
+        """The phase that begins with this line, or None."""
+        name = self._phase_of(line)
+        if name is None:
+            return None
+        if self.ready:
+            if name != self._first:
+                return None
+            self._seen.clear()
+            self.ready = False
+            name = "restarted"
+        elif self._refine is not None:
+            name = self._refine(name, line)
+        if name in self._seen:
+            return None
+        self._seen.add(name)
+        self.ready = name == "ready"
+        phase = Phase(name, line, at)
+        self.phases.append(phase)
+        return phase
+
+    @property
+    def current(self) -> str | None:
+        return self.phases[-1].name if self.phases else None

@@ -1,0 +1,208 @@
+"""vLLM's log and metrics (V1 engine).
+
+Forms read from the source of vLLM 0.32.0 and seen in runs of its CPU build: v1/spec_decode/metrics.py
+(SpecDecoding line, counters), v1/metrics/loggers.py (Engine line, gauges), logging_utils/formatter.py (every line
+of a many-line message repeats the prefix, and all but the last end in a carriage return), v1/engine/core.py and
+v1/executor/multiproc_executor.py (deaths). Releases before 0.32 print the main process without "(APIServer
+pid=N)", and up to about 0.10 the acceptance line begins with the rate.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+
+from runners.readers.causes import ROOT, Errors
+from runners.readers.prometheus import by_position, count, samples, total
+from runners.readers.records import (
+    AcceptanceRecord,
+    Counters,
+    LogReading,
+    PhaseTracker,
+    after_bar,
+    match_phase,
+    pieces,
+)
+
+ENGINE = "vllm"
+
+PHASES: list[tuple[str, re.Pattern]] = [
+    ("importing", re.compile(r"\] non-default args: |vLLM API server version")),
+    ("starting ranks", re.compile(r"\] Initializing a V1 LLM engine")),
+    (
+        "loading weights",
+        re.compile(
+            r"\] Starting to load model |Loading \w+ checkpoint shards:|Multi-thread loading \w*shards:"
+        ),
+    ),
+    # The CPU build prints this for the n-gram drafter too, which loads nothing.
+    ("loading drafter", re.compile(r"\] Loading drafter model")),
+    (
+        "profiling",
+        re.compile(
+            r"\] (?:Model loading took|Warming up model for the compilation|Available KV cache memory"
+            r"|(?:GPU|CPU) KV cache size|Explicitly set \()"
+        ),
+    ),
+    ("capturing graphs", re.compile(r"Capturing CUDA graphs? |Capturing CUDA graphs?\b.*%\|")),
+    (
+        "starting server",
+        re.compile(r"\] Starting vLLM (?:API )?server |INFO: +Waiting for application startup"),
+    ),
+    ("ready", re.compile(r"INFO: +Application startup complete")),
+]
+phase_of = match_phase(PHASES)
+
+# "(EngineCore pid=7) ERROR 11-29 16:24:59 [core.py:1510] text"; the process part only where it is decorated.
+_PREFIX = re.compile(
+    r"(?P<process>\((?P<who>[A-Za-z][\w .=-]*?) pid=\d+\) ?)?"
+    r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<at>\d\d-\d\d \d\d:\d\d:\d\d)\S* "
+    r"\[(?:[^\]]*/)?(?P<file>[^\]:/]+):\d+\] ?)?"
+)
+# Read only from the file that writes them, so that the same words in an echoed prompt are not.
+_SPEC_FILE, _ENGINE_FILES = "metrics.py", ("loggers.py", "metrics.py")
+_SPEC = "SpecDecoding metrics: "
+_ENGINE = re.compile(r"(?:(?:Engine \d+|\d+ Engines Aggregated): )?Avg prompt throughput: ")
+_NUMBER = r"([\d.]+|nan)"
+_LENGTH = re.compile(rf"Mean acceptance length: {_NUMBER}")
+_RATE = re.compile(rf"[Dd]raft acceptance rate: {_NUMBER}%")
+_ACCEPTED = re.compile(r"\bAccepted: (\d+) tokens")
+_DRAFTED = re.compile(r"\bDrafted: (\d+) tokens")
+_POSITIONS = re.compile(r"Per-position acceptance rate: ((?:[\d.]+|nan)(?:, (?:[\d.]+|nan))*)")
+_GENERATION = re.compile(r"Avg generation throughput: ([\d.]+)")
+_RUNNING = re.compile(r"Running: (\d+) reqs")
+_WAITING = re.compile(r"Waiting: (\d+) reqs")
+_FATAL = re.compile(
+    r"EngineCore (?:failed to start|encountered a fatal error)|EngineDeadError|Engine core initialization failed"
+    r"|WorkerProc failed|died unexpectedly"
+)
+_STOP = re.compile(
+    r"\[shutdown\] API server: shutdown triggered|trigger received signal=|INFO: +Shutting down"
+)
+_ANSWERED = re.compile(r'"POST /\S+ HTTP/[\d.]+" 200')
+# Warnings of Python and PyTorch, banners, progress bars: not vLLM's form, but nothing new either.
+_FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed \||Process \w|.*it/s\]")
+
+
+def _float(found: re.Match | None) -> float | None:
+    value = float(found[1]) if found else math.nan
+    return None if math.isnan(value) else value
+
+
+def acceptance_of(line: str) -> AcceptanceRecord | None:
+    """The record of a "SpecDecoding metrics" line (either order of fields), or None for any other line.
+
+    The rate is printed in per cent and kept as a fraction; "nan" (nothing drafted) becomes None, with idle set.
+    """
+    prefix = _PREFIX.match(line)
+    body = line[prefix.end() :]
+    if prefix["file"] != _SPEC_FILE or not body.startswith(_SPEC):
+        return None
+    accepted, drafted = _ACCEPTED.search(body), _DRAFTED.search(body)
+    if accepted is None or drafted is None:
+        return None
+    rate, positions = _float(_RATE.search(body)), _POSITIONS.search(body)
+    survival = [float(x) for x in positions[1].split(", ")] if positions else None
+    a, d = int(accepted[1]), int(drafted[1])
+    return AcceptanceRecord(
+        line=line,
+        accept_length=_float(_LENGTH.search(body)),
+        printed_rate=None if rate is None else rate / 100,
+        accepted=a,
+        drafted=d,
+        per_position=None if survival is None or any(map(math.isnan, survival)) else survival,
+        recomputed_rate=a / d if d else None,
+        idle=d == 0,
+    )
+
+
+def read_counters(metrics_text: str, **_extra) -> Counters:
+    """Counters of a /metrics answer, summed over engines (data-parallel ranks) and models.
+
+    steps counts drafts that were verified; see `Counters` for what that means with an n-gram drafter.
+    """
+    spec = "vllm:spec_decode_num_"
+    found = samples(metrics_text, (spec, "vllm:generation_tokens", "vllm:num_requests_"))
+    return Counters(
+        steps=count(found, spec + "drafts_total"),
+        drafted=count(found, spec + "draft_tokens_total"),
+        accepted=count(found, spec + "accepted_tokens_total"),
+        accepted_per_position=by_position(found, spec + "accepted_tokens_per_pos_total"),
+        output_tokens=count(found, "vllm:generation_tokens_total"),
+        running=total(found, "vllm:num_requests_running"),
+        queued=total(found, "vllm:num_requests_waiting"),
+        source="vllm /metrics",
+    )
+
+
+def tracker() -> PhaseTracker:
+    """Follows the load phases of one log, line by line."""
+    return PhaseTracker(phase_of, first="importing")
+
+
+def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
+    """Read a whole log. num_draft_tokens is not needed here: the lines carry the counts."""
+    reading = LogReading(ENGINE)
+    phases = tracker()
+    errors = Errors(ENGINE, lambda: phases.current)
+    served = False
+    engine_line: tuple[int | None, int | None, float | None] = (None, None, None)
+    for raw in lines:
+        reading.lines += 1
+        for line in pieces(raw):
+            # The bulk of a busy server's log: uvicorn's access lines.
+            if '" 200' in line and (line.startswith("INFO:     ") or ") INFO:     " in line[:48]):
+                served = served or (phases.ready and _ANSWERED.search(line) is not None)
+                continue
+            prefix = _PREFIX.match(line)
+            level, process = prefix["level"], prefix["process"]
+            if level is None and process is None and (tail := after_bar(line)):
+                phases.feed(line)
+                line = tail
+                prefix = _PREFIX.match(line)
+                level, process = prefix["level"], prefix["process"]
+            body = line[prefix.end() :]
+            if prefix["file"] == _SPEC_FILE and body.startswith(_SPEC):
+                if (record := acceptance_of(line)) is None:
+                    reading.unknown(line)
+                    continue
+                record.running, record.queued, record.throughput = engine_line
+                reading.acceptance.append(record)
+                first = "rate" if body.startswith(_SPEC + "Draft acceptance rate") else "length"
+                reading.generation, served = f"acceptance line with {first} first", True
+                continue
+            if prefix["file"] in _ENGINE_FILES and _ENGINE.match(body):
+                engine_line = _engine_line(body)
+                if engine_line[0] is None:
+                    reading.unknown(line)
+                    continue
+                reading.running_max = max(engine_line[0], reading.running_max or 0)
+                served = served or bool(engine_line[2] and phases.ready)
+                continue
+            phases.feed(line, prefix["at"])
+            errors.stopping = errors.stopping or _STOP.search(line) is not None
+            loud = level in (None, "ERROR", "CRITICAL")
+            source = process or ("main" if level else "")
+            ours = errors.feed(body, source, prefix["who"] or "", silent=not loud)
+            if loud and _FATAL.search(body):
+                errors.mark_fatal(phases.ready or served)
+                if "died unexpectedly" in body:
+                    errors.add(body, prefix["who"] or "", ROOT)
+            if not (ours or level or process or line.startswith("INFO:     ") or _FOREIGN.match(line)):
+                reading.unknown(line)
+    return errors.conclude(reading, phases, served)
+
+
+def _engine_line(line: str) -> tuple[int | None, int | None, float | None]:
+    """Running and waiting requests and output tokens/s of an Engine line."""
+    running, waiting, throughput = _RUNNING.search(line), _WAITING.search(line), _GENERATION.search(line)
+    return (
+        int(running[1]) if running else None,
+        int(waiting[1]) if waiting else None,
+        float(throughput[1]) if throughput else None,
+    )
+
+
+def first_error(lines: Iterable[str]) -> tuple[str, str] | None:
+    """(cause sentence, kind) of the first real exception of any process, or None."""
+    reading = read_log(lines)
+    return (reading.cause, reading.cause_kind) if reading.cause else None
