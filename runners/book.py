@@ -129,7 +129,9 @@ def build(runs_root: Path, profile: str, out: Path) -> Path:
     out = Path(out).resolve()
     script = Path(sys.executable).parent / "jupyter-book"
     if not script.is_file():
-        raise UserError(f"jupyter-book is not installed beside {sys.executable}; install requirements.txt there.")
+        raise UserError(
+            f"jupyter-book is not installed beside {sys.executable}; install requirements.txt there."
+        )
     order = list(profiles.load(profile).configurations) if profile in profiles.names() else ()
     tree = stage(runs_root, profile, out, order)
     shutil.rmtree(out / "_build", ignore_errors=True)

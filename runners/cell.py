@@ -1,7 +1,7 @@
 """One cell: warm-up, counters before, the closed loop, counters after, the gates, the row."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -31,6 +31,8 @@ class Instruments:
     reader: ModuleType
     extra: dict[str, Any]  # request fields of this engine
     death: str | None = None
+    # One client for all polls: making one costs as much CPU as several tokens of a small model.
+    _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=5, trust_env=False), repr=False)
 
     def jobs(self, profile: Profile, workload: str, n: int, offset: int, tokens: int) -> list[Job]:
         """Requests of one cell; the same prompts for every configuration, others in the next repeat."""
@@ -49,7 +51,7 @@ class Instruments:
     def counters(self, base_url: str) -> Counters | None:
         """The engine's counters now; None when it does not answer."""
         try:
-            answer = httpx.get(f"{base_url}/metrics", timeout=5, trust_env=False)
+            answer = self._client.get(f"{base_url}/metrics", headers={"Connection": "close"})
             return self.reader.read_counters(answer.text) if answer.status_code == 200 else None
         except httpx.HTTPError:
             return None

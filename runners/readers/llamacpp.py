@@ -4,9 +4,10 @@ Forms seen in runs of xllamacpp 2026.10.11549 and read from its strings (tools/s
 server-task.cpp, common/speculative.cpp); older acceptance lines from ggml-org/llama.cpp pull requests 12603
 and 24536. Three generations of the acceptance line:
 
-    draft acceptance rate = r (a accepted / g generated)               a line of its own, without prefix
-    ... | draft acceptance = r (a accepted / g generated), mean acceptance length = l, acceptance rate per position = (..)
-    ... | draft acceptance = r (a accepted / g generated), mean len = l     then, when verbose: ... | acc per pos = (..)
+    draft acceptance rate = r (a accepted / g generated)               a line of its own, without prefix ...
+    | draft acceptance = r (a accepted / g generated), mean acceptance length = l, acceptance rate per
+    position = (..) ... | draft acceptance = r (a accepted / g generated), mean len = l     then, when
+    verbose: ... | acc per pos = (..)
 
 Newer lines begin with the time since start and a level: "0.04.203.423 I slot print_timing: id 1 | task 0 | ".
 """
@@ -39,17 +40,19 @@ phase_of = match_phase(PHASES)
 
 # A container's own time stamp, a child's number in router mode, time since start and level; all optional.
 _PREFIX = re.compile(
-    r"(?:\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\| )?)?(?:\[\d+\] )?(?:(?P<at>\d+\.\d\d\.\d{3}\.\d{3}) (?P<level>[DIWE]) )?"
+    r"(?:\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\| )?)?(?:\[\d+\] )?"
+    r"(?:(?P<at>\d+\.\d\d\.\d{3}\.\d{3}) (?P<level>[DIWE]) )?"
 )
 _SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
 _RATE = re.compile(
-    r"draft acceptance(?P<old> rate)? = (?P<rate>[\d.]+|nan) \( *(?P<a>\d+) accepted / *(?P<g>\d+) generated\)"
+    r"draft acceptance(?: rate)? = (?P<rate>[\d.]+|nan) \( *(?P<a>\d+) accepted / *(?P<g>\d+) generated\)"
 )
 _LENGTH = re.compile(r"\bmean (?:acceptance length|len) = +([\d.]+)")
 _POSITIONS = re.compile(r"(?:acceptance rate per position|acc per pos) = \(([\d., ]+)\)")
 _TIMING = re.compile(r" *(?:prompt eval|eval|total) time = ")
 _OWN = re.compile(
-    r"(?:server|srv|slot|cmn|spec|que|res|main|llama|ggml|load|print_info|common|statistics|clip|mtmd|init)\b|~?\w+: |\.{3,}"
+    r"(?:server|srv|slot|cmn|spec|que|res|main|llama|ggml|load|print_info|common|statistics|clip|mtmd|init)\b"
+    r"|~?\w+: |\.{3,}"
 )
 # Said at error level by healthy servers: memory is first estimated with the drafter alone.
 _HARMLESS = re.compile(
@@ -58,8 +61,10 @@ _HARMLESS = re.compile(
 _ERROR = re.compile(
     r"error loading model|failed to (?:load|initialize|create|allocate|process|decode)|unable to allocate"
     r"|couldn't bind|exiting due to|terminate called|GGML_ASSERT|CUDA error|std::bad_alloc|^Killed$|^error: "
-    r"|out of memory|Compute error|fatal error|must (?:closely )?match target"
+    r"|out of memory|Compute error|fatal error"
 )
+# A mere warning: the server then lives on without speculation.
+_VOCABULARY = re.compile(r"draft model (?:vocab|bos|eos)\b.* must (?:closely )?match target")
 _WRAPPER = re.compile(
     r"exiting due to|failed to load model(?:$|, ?'| ')|llama_model_load_from_file|terminate called"
 )
@@ -94,6 +99,7 @@ def acceptance_of(line: str, after_timings: bool = False) -> AcceptanceRecord | 
     The oldest form has no prefix, so an echoed prompt could look the same: it is read only where the caller
     knows that the request's timing lines stand right before it (after_timings), as `read_log` does.
     """
+    line = line.rstrip()
     begin = _PREFIX.match(line).end()
     slot = _SLOT.match(line, begin)
     if slot and slot["what"].startswith("print_timing"):
@@ -125,8 +131,8 @@ def read_counters(metrics_text: str, **_extra) -> Counters:
 def counters_from_timings(timings: list[dict]) -> Counters:
     """Counts summed over the `timings` of answers (or over answers that hold one).
 
-    draft_n and draft_n_accepted are absent where nothing was drafted: all absent gives None, not 0. Timings do
-    not tell the number of verification steps.
+    draft_n and draft_n_accepted are absent where nothing was drafted: all absent gives None, not 0. Timings
+    do not tell the number of verification steps.
     """
     found = [t.get("timings") or {} if "timings" in t else t for t in timings]
 
@@ -197,11 +203,14 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             prefix = _PREFIX.match(line)
             level, body = prefix["level"], line[prefix.end() :]
             phase = phases.feed(line, prefix["at"])
+            if phase and phase.name == "restarted":
+                errors.restart()
+                served = False
             errors.stopping = errors.stopping or _STOP.search(body) is not None
             ours = errors.feed(body)
             if (
                 not ours
-                and (level == "E" or level in (None, "W") and _ERROR.search(body))
+                and (level == "E" or level is None and _ERROR.search(body) or _VOCABULARY.search(body))
                 and not _HARMLESS.search(body)
             ):
                 if _FATAL.search(body):

@@ -1,8 +1,8 @@
 """Prometheus text exposition, as far as the three engines use it.
 
-The parsing is `prometheus_client.parser`'s, which copes with all three texts (vLLM's and SGLang's come from the
-same library, llama.cpp writes its own). Lines are filtered by name first: vLLM answers some 50 kB, which takes
-the parser 0.2 s, too much beside a measurement on two cores; the few lines wanted take a millisecond.
+The parsing is `prometheus_client.parser`'s, which copes with all three texts (vLLM's and SGLang's come from
+the same library, llama.cpp writes its own). Lines are filtered by name first: vLLM answers some 50 kB, which
+takes the parser 0.2 s, too much beside a measurement on two cores; the few lines wanted take a millisecond.
 """
 
 import math
@@ -23,8 +23,8 @@ class Sample(NamedTuple):
 def samples(text: str, prefixes: Iterable[str] = ("",)) -> list[Sample]:
     """The samples whose name starts with one of `prefixes`.
 
-    `*_created` samples are dropped (they are unix times, not counts), and so is NaN, which stands for "no value
-    yet". Raises UserError when the text is not an exposition (an error page, JSON).
+    `*_created` samples are dropped (they are unix times, not counts), and so is NaN, which stands for "no
+    value yet". Raises UserError when the text is not an exposition (an error page, JSON).
     """
     prefixes = tuple(prefixes)
     wanted = "".join(

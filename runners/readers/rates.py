@@ -23,11 +23,12 @@ def _fits(length: float, rate: float, d: int) -> tuple[bool, bool]:
 def infer(
     pairs: Iterable[tuple[float, float]], num_draft_tokens: int | None = None
 ) -> tuple[str, int | None]:
-    """Which meaning the printed rate has, and num_draft_tokens, from (accept length, rate) pairs of one server.
+    """Which meaning the printed rate has, and num_draft_tokens, from (accept length, rate) pairs of one
+    server.
 
-    With num_draft_tokens unknown, every value from 2 to 64 is tried against all pairs. UNKNOWN_DEFINITION when
-    both meanings stay possible (2.00 and 0.50 is 4 old or 3 new) or neither does; the number is None when more
-    than one stays possible, or when the one given explains no pair.
+    With num_draft_tokens unknown, every value from 2 to 64 is tried against all pairs. UNKNOWN_DEFINITION
+    when both meanings stay possible (2.00 and 0.50 is 4 old or 3 new) or neither does; the number is None
+    when more than one stays possible, or when the one given explains no pair.
     """
     candidates = [num_draft_tokens] if num_draft_tokens else range(2, 65)
     old, new = set(candidates), set(candidates)

@@ -1,7 +1,7 @@
 """What the readers hand back: counters, load phases, acceptance records, the reading of a whole log.
 
-Raw counts are kept as they stand in the source; rates are derived on read (accept length = 1 + accepted/steps,
-draft acceptance = accepted/drafted, the bonus token never counted).
+Raw counts are kept as they stand in the source; rates are derived on read (accept length = 1 +
+accepted/steps, draft acceptance = accepted/drafted, the bonus token never counted).
 """
 
 import re
@@ -15,11 +15,11 @@ from runners.readers.rates import ACCEPTED_OVER_DRAFTED
 class Counters:
     """An engine's counts at one moment (since its start) or, from `since`, over an interval.
 
-    steps, drafted, accepted: verification steps, drafted and accepted tokens, summed over requests; None where
-    the source does not tell. With an n-gram drafter engines count only steps that had a draft: `steps` is then
-    less than the real number of decode steps, and 1 + accepted/steps overstates tokens per step.
-    accepted_per_position: accepted tokens at draft position 0, 1, ... (survival, not conditional).
-    running, queued: requests at that moment (gauges, never subtracted). gauges: other momentary values.
+    steps, drafted, accepted: verification steps, drafted and accepted tokens, summed over requests; None
+    where the source does not tell. With an n-gram drafter engines count only steps that had a draft: `steps`
+    is then less than the real number of decode steps, and 1 + accepted/steps overstates tokens per step.
+    accepted_per_position: accepted tokens at draft position 0, 1, ... (survival, not conditional). running,
+    queued: requests at that moment (gauges, never subtracted). gauges: other momentary values.
     """
 
     steps: int | None = None
@@ -35,16 +35,17 @@ class Counters:
     def since(self, before: "Counters") -> "Counters":
         """Counts of the interval from `before` to this moment; gauges keep the later value.
 
-        A counter absent before counts as 0 (engines show some only once used). Raises ValueError when one went
-        backwards or vanished: the engine was restarted in between, so no difference means anything.
+        A counter absent before counts as 0 (engines show some only once used). Raises ValueError when one
+        went backwards or vanished: the engine was restarted in between, so no difference means anything.
         """
 
         def difference(name: str, later: int | None, earlier: int | None) -> int | None:
             if (later or 0) < (earlier or 0):
+                now = "absent" if later is None else later
                 raise ValueError(
-                    f"counter {name} went backwards ({earlier} before, {'absent' if later is None else later} "
-                    f"now, from {self.source or 'unknown source'}): the engine restarted during the interval, "
-                    "so its counts cannot be subtracted."
+                    f"counter {name} went backwards ({earlier} before, {now} now, from "
+                    f"{self.source or 'unknown source'}): the engine restarted during the interval, so its "
+                    "counts cannot be subtracted."
                 )
             return None if later is None else later - (earlier or 0)
 
@@ -82,10 +83,11 @@ class Phase:
 class AcceptanceRecord:
     """One acceptance line of a log.
 
-    printed_rate: the engine's own figure as a fraction, in the meaning of `definition`; recomputed_rate: always
-    accepted/drafted, (accept length - 1)/K for a chain, None where it cannot be derived. per_position: survival
-    rates. throughput: output tokens/s as printed. idle: the figures that span time (throughput) include idle
-    time or, for vLLM, nothing was drafted at all; accept_length and the rates of an SGLang line stay good.
+    printed_rate: the engine's own figure as a fraction, in the meaning of `definition`; recomputed_rate:
+    always accepted/drafted, (accept length - 1)/K for a chain, None where it cannot be derived.
+    per_position: survival rates. throughput: output tokens/s as printed. idle: the figures that span time
+    (throughput) include idle time or, for vLLM, nothing was drafted at all; accept_length and the rates of
+    an SGLang line stay good.
     """
 
     line: str
@@ -104,9 +106,10 @@ class AcceptanceRecord:
 
 @dataclass
 class LogReading:
-    """What one log says. `outcome` is the last state the log shows; a process killed without a word still reads
-    "served", so set the exit status beside it. `cause` may be set on a living engine (a refused request, a
-    drafter it went on without). `unknown_lines`: lines in no form of this engine, or in a form it no longer has.
+    """What one log says. `outcome` is the last state the log shows; a process killed without a word still
+    reads "served", so set the exit status beside it. `cause` may be set on a living engine (a refused
+    request, a drafter it went on without). `unknown_lines`: lines in no form of this engine, or in a form it
+    no longer has.
     """
 
     engine: str
@@ -158,9 +161,9 @@ def match_phase(phases: list[tuple[str, re.Pattern]]) -> Callable[[str], str | N
 class PhaseTracker:
     """Follows load phases over a log: each is entered once and none is gone back to.
 
-    `refine(name, line)` lets an engine tell apart two phases announced by the same words (SGLang loads target
-    and drafter with the same line). After "ready", the first phase of `first` means that the engine was started
-    again into the same log: a phase "restarted" is recorded and the following starts anew.
+    `refine(name, line)` lets an engine tell apart two phases announced by the same words (SGLang loads
+    target and drafter with the same line). After "ready", the first phase of `first` means that the engine
+    was started again into the same log: a phase "restarted" is recorded and the following starts anew.
     """
 
     def __init__(self, phase_of, first: str, refine: Callable[[str, str], str] | None = None):

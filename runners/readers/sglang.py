@@ -1,12 +1,12 @@
-"""SGLang's log, metrics, /server_info and per-request meta_info.
+"""SGLang's log (its metrics, /server_info and meta_info are in sglang_http.py and can be called from here).
 
 Forms read from the wheels of SGLang 0.5.9, 0.5.10.post1 and 0.5.23 (paths under sglang/srt/): the decode
 line in managers/scheduler_metrics_mixin.py, later observability/scheduler_metrics_mixin.py, then
 managers/scheduler_components/metrics_reporter.py; load lines in model_executor/model_runner.py; graph lines
 in speculative/eagle_worker*.py, later model_executor/model_runner_components/cuda_graph_setup.py; deaths in
-managers/scheduler.py, managers/tokenizer_manager.py, entrypoints/engine.py, utils/watchdog.py; gauges in
-metrics/collector.py, later observability/metrics_collector.py. Older decode lines ("Decode batch.", time
-without a date, no accept rate) from reports in the project's issues. Log lines carry no level.
+managers/scheduler.py, managers/tokenizer_manager.py, entrypoints/engine.py, utils/watchdog.py. Older decode
+lines ("Decode batch.", a time without a date, no accept rate) from reports in the project's issues. Log
+lines carry no level.
 
 The printed accept rate changed its meaning: accept_len/num_draft_tokens, the bonus token counted in, up to
 0.5.10.post1; (accept_len - 1)/(num_draft_tokens - 1) from 0.5.11 on. 0.25 at length 1.00 is then no
@@ -17,7 +17,6 @@ import re
 from collections.abc import Iterable
 
 from runners.readers.causes import WRAPPER, Errors
-from runners.readers.prometheus import Sample, count, samples
 from runners.readers.rates import (
     BONUS_COUNTED,
     LENGTH_LESS_ONE,
@@ -27,13 +26,25 @@ from runners.readers.rates import (
 )
 from runners.readers.records import (
     AcceptanceRecord,
-    Counters,
     LogReading,
     PhaseTracker,
     after_bar,
     match_phase,
     pieces,
 )
+from runners.readers.sglang_http import counters_from_meta_info, read_counters, read_server_info
+
+__all__ = [
+    "PHASES",
+    "acceptance_of",
+    "counters_from_meta_info",
+    "first_error",
+    "phase_of",
+    "read_counters",
+    "read_log",
+    "read_server_info",
+    "tracker",
+]
 
 ENGINE = "sglang"
 
@@ -45,8 +56,8 @@ PHASES: list[tuple[str, re.Pattern]] = [
         "loading weights",
         re.compile(r"\] Load weight begin\.|^Loading \w+ checkpoint shards:|^Multi-thread loading \w*"),
     ),
-    # Announced by the words of "loading weights" again: only `read_log` and `tracker` tell them apart.
-    ("loading drafter", re.compile(r"\] Load draft weight begin")),
+    # Begins with the words of "loading weights" again, which only `tracker` tells apart; this is its end.
+    ("loading drafter", re.compile(r"\] Load weight end\. .*type=\w*(?:Eagle|NextN|MTP|DFlash)")),
     ("allocating memory", re.compile(r"\] (?:KV Cache is allocated|Memory pool end)")),
     (
         "capturing drafter graphs",
@@ -67,10 +78,11 @@ _TROUBLE = re.compile(
 )
 _FATAL = re.compile(
     r"hit an exception|[Ss]igquit|SIGQUIT|scheduler is dead|died during|crashed with exit code"
-    r"|Initialization failed|^Killed$|(?<!soft )watchdog timeout.*soft=False"
+    r"|Initialization failed|^Killed$|watchdog timeout.*soft=False"
 )
 _SAID = re.compile(
-    r"(?:Received sigquit|SIGQUIT received|Subprocess \w+|Rank \d+ scheduler|Exit code: |.*watchdog timeout|Killed$).*"
+    r"Received sigquit|SIGQUIT received|Subprocess \w+|Rank \d+ scheduler|Exit code: |.*watchdog timeout"
+    r"|Killed$"
 )
 _STOP = re.compile(r"\] (?:SIGTERM received|Gracefully exiting)")
 _DRAFT_TOKENS = re.compile(r"speculative_num_draft_tokens=(\d+)")
@@ -104,7 +116,6 @@ _USUAL_LINE = re.compile(
 def _decode_line(line: str) -> AcceptanceRecord | None:
     """Fields of a decode line by name, whatever their order; None if its form is not known any more."""
     try:
-        queued = _value(line, ", #queue-req: ")
         # With the comma: newer lines also have "block accept len".
         length, rate = _value(line, ", accept len: "), _value(line, ", accept rate: ")
         if length is None and rate is not None:
@@ -115,7 +126,7 @@ def _decode_line(line: str) -> AcceptanceRecord | None:
             None if rate is None else float(rate),
             UNKNOWN_DEFINITION,
             running=int(_value(line, "#running-req: ")),
-            queued=None if queued is None else int(queued),
+            queued=int(_value(line, ", #queue-req: ")),
             throughput=float(_value(line, ", gen throughput (token/s): ")),
         )
     except (TypeError, ValueError):
@@ -129,6 +140,7 @@ def acceptance_of(
 
     The definition is inferred from this line alone unless given; `read_log` infers it from all lines.
     """
+    line = line.rstrip()
     at = _body_at(line)
     if at < 0 or not line.startswith(_DECODE, at):
         return None
@@ -222,7 +234,10 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 phases.feed(line)
                 line, at = tail, _body_at(tail)
             prefix = _PREFIX.match(line) if at > 0 else None
-            phases.feed(line, prefix["at"] if prefix else None)
+            phase = phases.feed(line, prefix["at"] if prefix else None)
+            if phase and phase.name == "restarted":
+                errors.restart()
+                idle, served = True, False
             if num_draft_tokens is None and (found := _DRAFT_TOKENS.search(line)) and prefix:
                 num_draft_tokens = int(found[1])
             ours = False
@@ -238,9 +253,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     definition, num_draft_tokens = infer(rated, num_draft_tokens)
     if not rated:
         definition = UNKNOWN_DEFINITION
-    rates = {
-        (length, rate): recomputed(length, rate, definition, num_draft_tokens) for length, rate in pairs
-    }
+    rates = {(length, rate): recomputed(length, rate, definition, num_draft_tokens) for length, rate in pairs}
     for record in records:
         record.definition = definition
         record.recomputed_rate = rates[record.accept_length, record.printed_rate]
@@ -248,7 +261,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
         BONUS_COUNTED: "accept rate up to 0.5.10.post1",
         LENGTH_LESS_ONE: "accept rate from 0.5.11 on",
     }.get(definition, "no accept rate" if records and not rated else None)
-    return errors.conclude(reading, phases, served and phases.ready)
+    return errors.conclude(reading, phases, served)
 
 
 def _trouble(errors: Errors, line: str, prefix: re.Match | None, ready: bool) -> bool:
@@ -272,92 +285,3 @@ def first_error(lines: Iterable[str]) -> tuple[str, str] | None:
     """(cause sentence, kind) of the first real exception of any rank, or None."""
     reading = read_log(lines)
     return (reading.cause, reading.cause_kind) if reading.cause else None
-
-
-def _over_ranks(found: list[Sample], name: str) -> list[float]:
-    """A gauge once per data-parallel rank: all tensor-parallel ranks of it show the same figure."""
-    groups: dict[str, float] = {}
-    for s in found:
-        if s.name == name and not s.labels.get("priority"):  # a priority's share is in the total already
-            rank = s.labels.get("dp_rank", "")
-            groups[rank] = max(s.value, groups.get(rank, s.value))
-    return list(groups.values())
-
-
-def read_counters(metrics_text: str, meta_info: list[dict] | None = None, **_extra) -> Counters:
-    """Counters of a /metrics answer (`--enable-metrics`).
-
-    SGLang exports no counts of drafted and accepted tokens: accept length and rate are gauges of the last
-    logging interval, kept in `gauges` (to be sampled, never subtracted; 0 means "no value"). Only newer
-    releases count verification calls. meta_info: the answers' meta_info, whose counts are then taken instead.
-    """
-    found = samples(metrics_text, ("sglang:",))
-    gauges = {}
-    for key in ("spec_accept_length", "spec_accept_rate", "gen_throughput", "spec_num_draft_tokens"):
-        values = [v for v in _over_ranks(found, f"sglang:{key}") if v > 0]
-        if values:
-            # Rates are averaged over data-parallel ranks, throughput adds up.
-            gauges[key] = sum(values) if key == "gen_throughput" else sum(values) / len(values)
-    running, queued = (_over_ranks(found, f"sglang:num_{x}_reqs") for x in ("running", "queue"))
-    if meta_info is not None:
-        counters = counters_from_meta_info(meta_info)
-    else:
-        counters = Counters(
-            steps=count(found, "sglang:spec_verify_calls_total"),
-            output_tokens=count(found, "sglang:generation_tokens_total"),
-            source="sglang /metrics",
-        )
-    counters.running = sum(running) if running else None
-    counters.queued = sum(queued) if queued else None
-    counters.gauges = gauges
-    return counters
-
-
-def _known_sum(infos: list[dict], *names: str) -> int | None:
-    values = [next((i[n] for n in names if i.get(n) is not None), None) for i in infos]
-    known = [int(v) for v in values if v is not None]
-    return sum(known) if known else None
-
-
-def counters_from_meta_info(infos: list[dict]) -> Counters:
-    """Counts summed over the `meta_info` of finished requests, under old names (0.5.9) or new ones.
-
-    spec_accept_token_num became spec_num_correct_drafts, spec_draft_token_num spec_num_proposed_drafts,
-    spec_accept_histogram spec_correct_drafts_histogram (steps by number of accepted drafts).
-    """
-    histograms = [i.get("spec_correct_drafts_histogram") or i.get("spec_accept_histogram") for i in infos]
-    histograms = [h for h in histograms if h]
-    positions = None
-    if histograms:
-        longest = max(map(len, histograms))
-        positions = [sum(sum(h[p + 1 :]) for h in histograms) for p in range(longest - 1)]
-    return Counters(
-        steps=_known_sum(infos, "spec_verify_ct"),
-        drafted=_known_sum(infos, "spec_num_proposed_drafts", "spec_draft_token_num"),
-        accepted=_known_sum(infos, "spec_num_correct_drafts", "spec_accept_token_num"),
-        accepted_per_position=positions,
-        output_tokens=_known_sum(infos, "completion_tokens"),
-        source="sglang meta_info",
-    )
-
-
-def read_server_info(obj: dict) -> dict:
-    """What /server_info (old name /get_server_info) tells: a dict with these keys, None where it is silent.
-
-    avg_spec_accept_length: since the server's start, the bonus token counted in; absent until the first decode
-    line was logged; a plain mean over data-parallel ranks. effective_max_running_requests_per_dp: the cap of
-    one rank (the least); effective_max_running_requests: of all ranks together. num_draft_tokens, version.
-    """
-    states = obj.get("internal_states") or []
-    states = [s for s in (states if isinstance(states, list) else [states]) if isinstance(s, dict)]
-    lengths = [s["avg_spec_accept_length"] for s in states if s.get("avg_spec_accept_length") is not None]
-    name = "effective_max_running_requests_per_dp"
-    caps = [int(s[name]) for s in states if s.get(name) is not None]
-    drafts = obj.get("speculative_num_draft_tokens")
-    return {
-        "avg_spec_accept_length": sum(lengths) / len(lengths) if lengths else None,
-        name: min(caps) if caps else None,
-        "effective_max_running_requests": sum(caps) if caps else None,
-        "num_draft_tokens": None if drafts is None else int(drafts),
-        "version": obj.get("version"),
-    }

@@ -1,10 +1,10 @@
 """vLLM's log and metrics (V1 engine).
 
 Forms read from the source of vLLM 0.32.0 and seen in runs of its CPU build: v1/spec_decode/metrics.py
-(SpecDecoding line, counters), v1/metrics/loggers.py (Engine line, gauges), logging_utils/formatter.py (every line
-of a many-line message repeats the prefix, and all but the last end in a carriage return), v1/engine/core.py and
-v1/executor/multiproc_executor.py (deaths). Releases before 0.32 print the main process without "(APIServer
-pid=N)", and up to about 0.10 the acceptance line begins with the rate.
+(SpecDecoding line, counters), v1/metrics/loggers.py (Engine line, gauges), logging_utils/formatter.py (every
+line of a many-line message repeats the prefix, and all but the last end in a carriage return),
+v1/engine/core.py and v1/executor/multiproc_executor.py (deaths). Releases before 0.32 print the main process
+without "(APIServer pid=N)", and up to about 0.10 the acceptance line begins with the rate.
 """
 
 import math
@@ -72,8 +72,8 @@ _GENERATION = re.compile(r"Avg generation throughput: ([\d.]+)")
 _RUNNING = re.compile(r"Running: (\d+) reqs")
 _WAITING = re.compile(r"Waiting: (\d+) reqs")
 _FATAL = re.compile(
-    r"EngineCore (?:failed to start|encountered a fatal error)|EngineDeadError|Engine core initialization failed"
-    r"|WorkerProc failed|died unexpectedly"
+    r"EngineCore (?:failed to start|encountered a fatal error)|EngineDeadError|WorkerProc failed"
+    r"|Engine core initialization failed|died unexpectedly"
 )
 _STOP = re.compile(
     r"\[shutdown\] API server: shutdown triggered|trigger received signal=|INFO: +Shutting down"
@@ -91,8 +91,10 @@ def _float(found: re.Match | None) -> float | None:
 def acceptance_of(line: str) -> AcceptanceRecord | None:
     """The record of a "SpecDecoding metrics" line (either order of fields), or None for any other line.
 
-    The rate is printed in per cent and kept as a fraction; "nan" (nothing drafted) becomes None, with idle set.
+    The rate is printed in per cent and kept as a fraction; "nan" (nothing drafted) becomes None, with idle
+    set.
     """
+    line = line.rstrip()
     prefix = _PREFIX.match(line)
     body = line[prefix.end() :]
     if prefix["file"] != _SPEC_FILE or not body.startswith(_SPEC):
@@ -140,7 +142,10 @@ def tracker() -> PhaseTracker:
 
 
 def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
-    """Read a whole log. num_draft_tokens is not needed here: the lines carry the counts."""
+    """Read a whole log. num_draft_tokens is not needed here: the lines carry the counts.
+
+    running_max is the largest of the figures printed every 10 s, so a lower bound.
+    """
     reading = LogReading(ENGINE)
     phases = tracker()
     errors = Errors(ENGINE, lambda: phases.current)
@@ -178,7 +183,10 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 reading.running_max = max(engine_line[0], reading.running_max or 0)
                 served = served or bool(engine_line[2] and phases.ready)
                 continue
-            phases.feed(line, prefix["at"])
+            phase = phases.feed(line, prefix["at"])
+            if phase and phase.name == "restarted":
+                errors.restart()
+                served = False
             errors.stopping = errors.stopping or _STOP.search(line) is not None
             loud = level in (None, "ERROR", "CRITICAL")
             source = process or ("main" if level else "")

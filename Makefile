@@ -1,0 +1,43 @@
+# make report · make test · make book · make serve. PROFILE and DEPTH choose what is measured and how much.
+PROFILE ?= lab-cpu
+DEPTH ?=
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -m runners
+DEPTH_FLAG := $(if $(DEPTH),--depth $(DEPTH))
+
+.PHONY: report plan test book serve publish clean
+
+report: $(VENV)/complete
+	@$(RUN) report --profile $(PROFILE) $(DEPTH_FLAG) $(if $(DRY_RUN),--dry-run)
+
+plan: $(VENV)/complete
+	@$(RUN) plan --profile $(PROFILE) $(DEPTH_FLAG)
+
+test: $(VENV)/complete
+	@$(VENV)/bin/python -m pytest
+
+book: $(VENV)/complete
+	@$(RUN) book --profile $(PROFILE)
+
+serve: $(VENV)/complete
+	@$(RUN) serve --profile $(PROFILE)
+
+publish: $(VENV)/complete
+	@$(RUN) publish --profile $(PROFILE)
+	@$(RUN) readme --profile $(PROFILE)
+
+clean:
+	rm -rf build
+
+# The marker is written last: an interrupted installation is never taken for a whole one.
+$(VENV)/complete: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("error: Python 3.11 or newer is needed; set PYTHON=" if sys.version_info < (3, 11) else 0)'
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@echo "installing the report's environment into $(VENV)"
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-input -r requirements.txt \
+	  || { rm -rf $(VENV); echo "error: pip could not install requirements.txt; if the index is unreachable set PIP_INDEX_URL or PIP_FIND_LINKS and run again" >&2; exit 2; }
+	@$(VENV)/bin/python -c 'import os, sysconfig; open(os.path.join(sysconfig.get_path("purelib"), "specverdict.pth"), "w").write(os.getcwd() + "\n")'
+	@$(VENV)/bin/python -m ipykernel install --sys-prefix --name python3 >/dev/null
+	@touch $@

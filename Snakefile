@@ -1,0 +1,72 @@
+# The whole pipeline as one graph: measure -> analyse -> book. `make report` runs it; it also runs by itself:
+#   snakemake --cores 1 --config profile=lab-cpu depth=quick runs=local/runs
+# Rounds make a chain (ABCABC): one server at a time, each configuration once before any a second time.
+# Finished cells are in the ledger, so a notebook that runs again measures only what is missing.
+from pathlib import Path
+
+from runners import paths
+from runners.profile import load
+
+PROFILE = config.get("profile", "lab-cpu")
+profile = load(PROFILE)
+DEPTH = config.get("depth") or profile.workload.default_depth
+RUNS = Path(config.get("runs", "local/runs"))
+ONLY = [name for name in config.get("only", "").split(",") if name]
+CONFIGURATIONS = ONLY or list(profile.configurations)
+ROUNDS = range(profile.depth(DEPTH).rounds)
+
+HERE = RUNS / profile.name
+WORK = f"build/steps/{profile.name}/{DEPTH}"
+STEPS = [(c, r) for r in ROUNDS for c in CONFIGURATIONS]
+ANALYSES = ["comparison", "acceptance", "verdict"]
+EXECUTE = "papermill --log-level WARNING --no-progress-bar --kernel python3"
+
+
+def before(wildcards):
+    """The step that must be over before this one starts; none for the first."""
+    place = STEPS.index((wildcards.configuration, int(wildcards.round)))
+    return ancient(f"{WORK}/run_{STEPS[place - 1][0]}-{STEPS[place - 1][1]}.ipynb") if place else []
+
+
+rule all:
+    input:
+        "build/book/_build/html/index.html",
+
+
+rule run_configuration:
+    input:
+        notebook=ancient("notebooks/run_configuration.ipynb"),
+        before=before,
+    output:
+        f"{WORK}/run_{{configuration}}-{{round}}.ipynb",
+    wildcard_constraints:
+        round=r"\d+",
+    params:
+        published=lambda w: f"{HERE}/notebooks/run_{w.configuration}.ipynb",
+    shell:
+        EXECUTE + " {input.notebook} {output} -p profile {PROFILE} -p configuration {wildcards.configuration}"
+        " -p depth {DEPTH} -p round {wildcards.round} -p runs {RUNS}"
+        " && mkdir -p {HERE}/notebooks && cp {output} {params.published}"
+
+
+rule analyse:
+    input:
+        notebook=ancient("notebooks/{analysis}.ipynb"),
+        runs=[f"{WORK}/run_{c}-{r}.ipynb" for c, r in STEPS],
+    output:
+        f"{HERE}/notebooks/{{analysis}}.ipynb",
+    wildcard_constraints:
+        analysis="|".join(ANALYSES),
+    params:
+        write=lambda w: "-p write True" if w.analysis == "verdict" else "",
+    shell:
+        EXECUTE + " {input.notebook} {output} -p profile {PROFILE} -p runs {RUNS} {params.write}"
+
+
+rule book:
+    input:
+        [f"{HERE}/notebooks/{a}.ipynb" for a in ANALYSES],
+    output:
+        "build/book/_build/html/index.html",
+    shell:
+        "python -m runners book --profile {PROFILE} --runs {RUNS}"

@@ -1,0 +1,103 @@
+"""The command line: `python -m runners <command>`. Bad input is one sentence and exit code 2."""
+
+import argparse
+import sys
+
+from runners import __version__
+from runners.errors import UserError
+
+DEFAULT_PROFILE = "lab-cpu"
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(prog="python -m runners", description=__doc__, allow_abbrev=False)
+    p.add_argument("--version", action="version", version=f"specverdict {__version__}")
+    commands = p.add_subparsers(dest="command", required=True)
+
+    def add(name: str, text: str, depth: bool = False, runs: str | None = None) -> argparse.ArgumentParser:
+        c = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        c.add_argument("--profile", default=DEFAULT_PROFILE, help="name in runners/profiles, or a YAML file")
+        if depth:
+            c.add_argument("--depth", help="quick, full, ... as the profile names them")
+        if runs:
+            c.add_argument("--runs", default=runs, help="published, local, or a folder")
+        return c
+
+    report = add("report", "measure what is missing, analyse, build the book", depth=True, runs="local")
+    report.add_argument("--dry-run", action="store_true", help="print commands, environment and plan, start nothing")
+    report.add_argument("--only", action="append", metavar="CONFIGURATION", help="only these configurations")
+    add("plan", "print each exact command, environment and the plan; start nothing", depth=True, runs="local")
+    measure = add("measure", "measure one configuration", depth=True, runs="local")
+    measure.add_argument("--configuration", required=True)
+    measure.add_argument("--round", type=int)
+    serve = add("serve", "start the configuration the verdict chose and stay in the foreground", runs="local")
+    serve.add_argument("--configuration", help="another one than the verdict's")
+    serve.add_argument("--use", choices=("single_stream", "throughput"), default="throughput", help="which verdict to follow")
+    serve.add_argument("--port", type=int)
+    add("book", "build the book from runs that are there; start no server", runs="published")
+    add("publish", "copy local runs to data/runs, to be committed", runs="local")
+    setup = add("setup", "make the engine environments and the model")
+    setup.add_argument("--engine", action="append", help="only these")
+    add("readme", "write the verdict table and picture into the README", runs="published")
+    return p
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parser().parse_args(argv)
+    try:
+        return run(args) or 0
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; finished cells are kept, run the same command again to go on", file=sys.stderr)
+        return 130
+
+
+def run(args: argparse.Namespace) -> int | None:
+    """Each command imports what it needs: a dry run should not wait for pandas."""
+    from runners import paths, profile
+
+    chosen = profile.load(args.profile)
+    runs = paths.runs_root(args.runs) if hasattr(args, "runs") else None
+    if args.command == "report":
+        from runners import report
+
+        return report.report(chosen, args.profile, args.depth, runs, dry_run=args.dry_run, only=args.only)
+    if args.command == "plan":
+        from runners import plan
+
+        return plan.show(chosen, args.depth, runs)
+    if args.command == "measure":
+        from runners import measure
+
+        outcome = measure.configuration(chosen, args.configuration, args.depth, runs, args.round, strict=True)
+        print(f"{args.configuration}: {outcome.status}" + (f": {outcome.reason}" if outcome.reason else ""))
+        return 0
+    if args.command == "serve":
+        from runners import restore
+
+        return restore.serve(chosen, runs, args.configuration, args.use, args.port)
+    if args.command == "book":
+        from runners import book
+
+        index = book.build(runs, chosen.name, paths.BUILD / "book")
+        print(f"book: {index}")
+        return 0
+    if args.command == "publish":
+        from runners import publish
+
+        return publish.publish(chosen, runs)
+    if args.command == "readme":
+        from runners import readme
+
+        return readme.write(chosen, runs)
+    if args.command == "setup":
+        from runners import setup
+
+        return setup.setup(chosen, args.engine)
+    raise UserError(f"No command '{args.command}'.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

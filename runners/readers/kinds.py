@@ -1,0 +1,100 @@
+"""Kinds of engine deaths, recognised by the words of PyTorch, the three engines and libc, and what to do.
+
+In order: the first kind whose words are found names it, so the specific stand before the general.
+"""
+
+import re
+
+DEAD_MID_RUN, OTHER = "engine dead mid-run", "other"
+
+_WORDS: dict[str, list[str]] = {
+    "port in use": [
+        r"[Aa]ddress already in use",
+        r"Errno 98",
+        r"couldn't bind HTTP server socket",
+        r"[Pp]ort \d+ is (?:already )?in use",
+    ],
+    "killed": [
+        r"\b[Ee]xit code:? -9\b",
+        # vLLM looks before the exit code is known; a worker that raised has said so earlier.
+        r"died unexpectedly \(exit code: None\)",
+        r"^Killed$",
+    ],
+    "gpu out of memory": [
+        r"(?:CUDA|HIP) out of memory",
+        r"torch\.(?:cuda\.)?OutOfMemoryError",
+        r"increase --mem-fraction-static",
+        r"No available memory for the cache blocks",
+        r"KV cache is needed, which is larger than",
+        r"Free memory on device",
+        r"CUBLAS_STATUS_ALLOC_FAILED",
+        r"cuda(?:Malloc failed|ErrorMemoryAllocation)",
+        r"(?:failed|unable) to allocate (?:CUDA|ROCm|Vulkan|Metal)\w* buffer",
+    ],
+    "host out of memory": [
+        r"\bMemoryError\b",
+        r"Cannot allocate memory",
+        r"can't allocate memory",
+        r"std::bad_alloc",
+        r"Errno 12\b",
+        r"(?:failed|unable) to allocate (?:CPU\w* |host )?buffer",
+    ],
+    "rank time-out": [
+        r"collective operation timeout",
+        r"[Tt]imed out (?:waiting|after|in)\b",
+        r"DistStoreError",
+        r"[Ww]ait timeout",
+        r"Timeout waiting for",
+        r"watchdog timeout",
+        r"\bTimeoutError\b",
+    ],
+    "vocabulary mismatch": [r"\bvocab(?:ulary)?\b", r"\b(?:d2t|t2d)\b", r"hot_token"],
+    "context overrun": [
+        r"greater than the derived",
+        r"maximum context length",
+        r"max_model_len",
+        r"exceeds the available context size",
+        r"Context size has been exceeded",
+        r"larger than the max context size",
+        r"context_length",
+        r"max_position_embeddings",
+    ],
+    "dtype": [r"\bdtypes?\b", r"scalar type", r"\bBFloat16\b", r"unsupported data ?type"],
+    "draft load": [
+        r"\b[Dd]raft(?:er)?\b.*(?:model|load|weight|layer|hidden)",
+        r"speculative decoding context",
+        r"(?i:eagle)",
+        r"embed_and_head",
+        r"layers_to_capture",
+    ],
+}
+KINDS = [(kind, re.compile("|".join(words))) for kind, words in _WORDS.items()]
+
+ADVICE = {
+    "port in use": "Stop the other server on that port, or give this configuration another one.",
+    "killed": "Signal 9 without a traceback is most likely the kernel's out-of-memory killer: look at "
+    "`dmesg -T`, free host memory or load with fewer processes.",
+    "gpu out of memory": "Lower the share of GPU memory for weights and KV cache, the cap on running "
+    "requests or the context length, and check that no other process holds GPU memory.",
+    "host out of memory": "Free host memory, or lower the KV cache size or the number of loading processes.",
+    "rank time-out": "One rank did not answer in time: look for the rank that stopped first, then test a "
+    "two-rank all-reduce before loading the model again.",
+    "vocabulary mismatch": "Check the drafter against the target: vocabulary size, the map from draft to "
+    "target ids, the tokenizer it was made for.",
+    "context overrun": "A context is longer than the model or the drafter says it can take: shorten the "
+    "prompts or the server's context length, or allow the longer one explicitly.",
+    "dtype": "Give target and drafter the same data type, and one that the hardware has.",
+    "draft load": "Check the drafter: its files, the method it is for, its layer ids and hidden size "
+    "against the target's.",
+    DEAD_MID_RUN: "The engine died while serving: everything it answered afterwards is void; look at the "
+    "request it was working on.",
+    OTHER: "Read the log around the quoted line.",
+}
+
+
+def kind_of(text: str) -> str:
+    """The kind of an error text; "other" when none is recognised."""
+    for kind, pattern in KINDS:
+        if pattern.search(text):
+            return kind
+    return OTHER

@@ -1,0 +1,157 @@
+"""`make report`: run the whole graph, follow it with one progress line, end with the verdict.
+
+Snakemake runs the notebooks; this program only watches the event file they write to, so that a person
+sees what is running, how far it is and how long is left.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from runners import campaign, environments, model, paths, plan, progress
+from runners.errors import EngineUnavailable, UserError
+from runners.profile import Profile
+
+# What an engine spends loading and answering; the rest of a report is our own.
+ENGINE_WORK = ("start", "warm-up", "cell")
+
+
+def report(
+    profile: Profile, profile_argument: str, depth: str | None, runs: Path, dry_run: bool = False, only: list[str] | None = None
+) -> int:
+    """Returns the exit code; UserError for bad input before anything is started."""
+    depth = depth or profile.workload.default_depth
+    profile.depth(depth)
+    for name in only or []:
+        profile.configuration(name)
+    if dry_run:
+        plan.show(profile, depth, runs)
+        return _snakemake(profile_argument, depth, runs, only, ["--dry-run", "--quiet", "rules"]).wait()
+    runs.mkdir(parents=True, exist_ok=True)
+    _prepare(profile)
+    clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
+    estimates = campaign.estimate(profile, depth, runs, clock)
+    expected = sum(e.total for name, e in estimates.items() if not only or name in only)
+    cells = sum(len(campaign.missing(profile, n, depth, runs)) for n in estimates if not only or n in only)
+    basis = next(iter(estimates.values())).basis
+    print(f"{profile.name}, {depth}: {cells} cells to measure, about {plan.minutes(expected)} (by {basis}), then the book", flush=True)
+    events = paths.BUILD / "events.jsonl"
+    events.parent.mkdir(parents=True, exist_ok=True)
+    events.write_text("")
+    os.environ[progress.VARIABLE] = str(events)
+    began = time.monotonic()
+    log = paths.BUILD / "report.log"
+    with open(log, "w") as out:
+        child = _snakemake(profile_argument, depth, runs, only, ["--quiet", "all"], out)
+        try:
+            follower = Follower(events, cells, expected)
+            while child.poll() is None:
+                follower.show()
+                time.sleep(1)
+            follower.show(last=True)
+        except KeyboardInterrupt:
+            # Snakemake got the same signal and brings its notebooks, and they their servers, down.
+            child.wait()
+            raise
+    wall = time.monotonic() - began
+    if child.returncode != 0:
+        raise UserError(f"The report stopped: {_why(log)} (everything it printed: {log}); finished cells are kept.")
+    _close(profile, runs, depth, wall, follower.spent)
+    return 0
+
+
+def _prepare(profile: Profile) -> None:
+    """Environments and model first: downloads and installs are not part of what a report takes."""
+    for kind in dict.fromkeys(c.engine for c in profile.configurations.values() if c.attach is None):
+        spec = profile.engines[kind]
+        if spec.environment:
+            try:
+                environments.ensure(spec.environment, lambda text: print(text, flush=True))
+            except EngineUnavailable as error:
+                print(f"{kind}: its configurations will read «not measured here»: {error}", flush=True)
+    if profile.target.package:
+        for drafter in {c.drafter for c in profile.configurations.values()} | {None}:
+            try:
+                model.files(profile, drafter, lambda text: print(text, flush=True))
+            except EngineUnavailable as error:
+                print(f"reference: {error}", flush=True)
+
+
+def _snakemake(
+    profile_argument: str, depth: str, runs: Path, only: list[str] | None, options: list[str], out=None
+) -> subprocess.Popen:
+    config = {"profile": profile_argument, "depth": depth, "runs": str(runs), "only": ",".join(only or [])}
+    argv = [sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--cores", "1"]
+    argv += ["--directory", str(paths.ROOT), "--rerun-triggers", "mtime", "--rerun-incomplete", "--keep-going"]
+    argv += ["--nolock", *options, "--config", *(f"{k}={v}" for k, v in config.items())]
+    env = os.environ | {"PYTHONPATH": str(paths.ROOT), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT if out else None, env=env)
+
+
+def _why(log: Path) -> str:
+    """The last error a notebook ended with, out of Snakemake's output."""
+    lines = log.read_text(errors="replace").splitlines()
+    for line in reversed(lines):
+        if any(word in line for word in ("UserError:", "EngineUnavailable:", "Error:", "Exception:")):
+            return line.split("UserError:")[-1].strip()[:400]
+    return lines[-1][:400] if lines else "without a word"
+
+
+class Follower:
+    """Reads the event file as it grows and keeps one line on the terminal up to date."""
+
+    def __init__(self, events: Path, cells: int, expected_s: float):
+        self._handle = open(events)  # noqa: SIM115 - read as long as the report runs
+        self._cells, self._expected = cells, expected_s
+        self._began, self._last_line = time.monotonic(), 0.0
+        self.spent: Counter[str] = Counter()
+        self._done, self._now, self._said = 0, "starting", ""
+
+    def show(self, last: bool = False) -> None:
+        fresh = False
+        for line in self._handle:
+            event = json.loads(line)
+            if event["kind"] == "span":
+                self.spent[event["what"]] += event["seconds"]
+            elif event["kind"] == "cell" and event["state"] == "ends":
+                self._done += 1
+            elif event["kind"] == "cell":
+                self._now, fresh = event["label"], True
+            elif event["kind"] == "say":
+                self._now, fresh = event["text"], True
+                if "void" in event["text"] or "not measured" in event["text"]:
+                    print(f"\r\033[K  {event['text']}" if sys.stdout.isatty() else f"  {event['text']}", flush=True)
+        elapsed = time.monotonic() - self._began
+        engine_s = sum(self.spent[k] for k in ENGINE_WORK)
+        # The estimate is corrected by how the finished part compared with what was expected of it.
+        left = max(self._expected - engine_s, 0.0) if self._expected else 0.0
+        words = (
+            f"[{self._done}/{self._cells} cells · {elapsed / 60:.1f} min · about {plan.minutes(left)} left] {self._now}"
+        )
+        if sys.stdout.isatty():
+            print(f"\r\033[K{words[:160]}", end="\n" if last else "", flush=True)
+        elif last or (fresh and time.monotonic() - self._last_line > 10):
+            self._last_line = time.monotonic()
+            print(words, flush=True)
+
+
+def _close(profile: Profile, runs: Path, depth: str, wall: float, spent: Counter) -> None:
+    """The verdict table, the book's path, the command that serves it, and what the time went on."""
+    from runners import verdict
+
+    engine_s = sum(spent[k] for k in ENGINE_WORK)
+    own = wall - engine_s
+    parts = " · ".join(f"{k} {v:.0f} s" for k, v in sorted(spent.items()))
+    share = own / wall if wall else 0
+    print(f"\n{wall / 60:.1f} min in all; engines loading and answering {engine_s:.0f} s; our own overhead {own:.0f} s ({share:.0%})")
+    print(f"  {parts}")
+    timing = {"wall_s": wall, "engine_s": engine_s, "own_s": own, "own_share": share, "depth": depth, "spans_s": dict(spent)}
+    (runs / profile.name / f"report-{depth}.json").write_text(json.dumps(timing, indent=1) + "\n")
+    print()
+    print(verdict.markdown(verdict.load(runs, profile.name)))
+    print(f"\nbook:   {paths.BUILD / 'book' / '_build' / 'html' / 'index.html'}")
+    print(f"serve:  make serve PROFILE={profile.name}")

@@ -1,0 +1,47 @@
+"""`make serve`: start the configuration that the verdict chose, and stay in the foreground."""
+
+import time
+from pathlib import Path
+
+from runners import paths, verdict
+from runners.errors import UserError
+from runners.measure import running
+from runners.profile import Profile
+
+
+def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
+    """The configuration's name, from this machine's verdict, else from the published one."""
+    for root in dict.fromkeys((runs, paths.PUBLISHED_RUNS)):
+        try:
+            found = verdict.load(root, profile.name)
+        except UserError:
+            continue
+        winner = found["uses"].get(use)
+        if winner:
+            return winner["configuration"]
+    raise UserError(
+        f"There is no verdict for profile {profile.name} yet; run `make report PROFILE={profile.name}`, "
+        f"or name a configuration: {', '.join(profile.configurations)}."
+    )
+
+
+def serve(profile: Profile, runs: Path, configuration: str | None, use: str, port: int | None) -> int:
+    """Runs until Ctrl-C or until the server dies (then exit code 1, with its first error)."""
+    name = configuration or chosen_by_verdict(profile, runs, use)
+    profile.configuration(name)
+    if port is not None:
+        engine = profile.configurations[name].engine
+        spec = profile.engines[engine].model_copy(update={"port": port})
+        profile = profile.model_copy(update={"engines": profile.engines | {engine: spec}})
+    log = paths.BUILD / "logs" / profile.name / f"serve-{name}.log"
+    print(f"starting {name} ({profile.configurations[name].title})", flush=True)
+    with running(profile, name, log) as live:
+        print(f"serving {name} at {live.base_url}/v1 (log: {log}); Ctrl-C stops it", flush=True)
+        try:
+            while live.alive():
+                time.sleep(1)
+        except KeyboardInterrupt:
+            print("stopping", flush=True)
+            return 0
+        cause = (live.cause() or ("no error in its log", ""))[0]
+    raise UserError(f"{name} died: {cause} (log: {log}).")

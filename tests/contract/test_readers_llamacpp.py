@@ -1,0 +1,170 @@
+"""llama.cpp: three generations of the acceptance line, its false alarms, its silent loss of speculation."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.readers import llamacpp
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SLOT = "0.04.203.423 I slot print_timing: id  1 | task 0 | "
+COUNTS = "(  167 accepted /   259 generated)"
+
+
+def read(name):
+    with open(FIXTURES / name, newline="\n") as lines:
+        return llamacpp.read_log(lines)
+
+
+def test_a_served_log_with_an_eagle3_drafter():
+    reading = read("llamacpp_new.log")
+    # "failed to initialize the context ... (this warning is normal ...)" stands there at error level.
+    assert (reading.outcome, reading.cause) == ("served", None)
+    assert [p.name for p in reading.phases] == [
+        "importing",
+        "loading weights",
+        "loading drafter",
+        "making contexts",
+        "ready",
+    ]
+    assert reading.phases[2].at == "0.00.824.615"
+    assert reading.running_max == 2  # slots at work together
+    assert reading.generation == "draft acceptance"
+
+
+def test_acceptance_with_the_positions_of_the_next_line():
+    first, second = read("llamacpp_new.log").acceptance  # neither of the two echoed prompts
+    assert (first.accepted, first.drafted, first.accept_length) == (167, 259, 2.92)
+    assert first.per_position == [0.805, 0.632, 0.483]
+    assert first.printed_rate == pytest.approx(first.recomputed_rate, abs=1e-5)
+    assert (second.accepted, second.drafted, second.accept_length, second.per_position) == (0, 63, 1.0, None)
+
+
+def test_the_oldest_form_is_read_only_after_its_timing_lines():
+    reading = read("llamacpp_old.log")
+    old, middle = reading.acceptance  # the echo before the timing lines is not among them
+    assert (old.accepted, old.drafted, old.accept_length) == (19, 33, None)
+    assert (middle.accept_length, middle.per_position) == (2.92, [0.805, 0.632, 0.483])
+    assert reading.generation == "draft acceptance rate"
+    assert reading.unknown_lines == 1 and "0.99000" in reading.unknown_examples[0]
+    ready = reading.phases[-1]
+    assert (ready.name, ready.line) == ("ready", "main: model loaded")  # not "HTTP server is listening"
+
+
+@pytest.mark.parametrize(
+    ("line", "length"),
+    [
+        (f"{SLOT}draft acceptance = 0.64479 {COUNTS}, mean len =  2.92", 2.92),
+        (f"[38957] {SLOT}draft acceptance = 0.64479 {COUNTS}, mean len =  2.92", 2.92),
+        (f"slot print_timing: id  1 | task 0 | draft acceptance rate = 0.64479 {COUNTS}", None),
+    ],
+)
+def test_acceptance_line_of_all_builds(line, length):
+    record = llamacpp.acceptance_of(line)
+    assert (record.accepted, record.drafted, record.accept_length) == (167, 259, length)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "draft acceptance rate = 0.64479 " + COUNTS,
+        "0.01.600.000 I srv  params_from_: draft acceptance = 0.64479 " + COUNTS,
+        "say: slot print_timing: id  1 | task 0 | draft acceptance = 0.64479 " + COUNTS,
+        SLOT + "       eval time =    2278.66 ms /    24 tokens",
+        "",
+    ],
+)
+def test_other_lines_are_no_acceptance_lines(line):
+    assert llamacpp.acceptance_of(line) is None
+
+
+def test_an_acceptance_line_of_a_new_form_is_counted_as_unknown():
+    reading = llamacpp.read_log([SLOT + "draft acceptance: 64%\n"])
+    assert reading.unknown_lines == 1 and reading.acceptance == []
+
+
+def test_a_server_that_lost_its_drafter_lives_and_says_so():
+    reading = read("llamacpp_bad_drafter.log")
+    assert reading.outcome == "ready" and reading.cause_kind == "draft load"
+    assert "draft model is not eagle3" in reading.cause and reading.advice
+
+
+def test_a_refused_request_is_not_a_failure_of_the_engine():
+    lines = [
+        "0.01.074.226 I srv          init: model loaded",
+        "0.39.752.157 E srv    send_error: task id = 0, error: request (5001 tokens) exceeds the available "
+        "context size (1024 tokens), try increasing it",
+    ]
+    reading = llamacpp.read_log(lines)
+    assert (reading.outcome, reading.cause_kind) == ("ready", "context overrun")
+    assert reading.cause.startswith("llamacpp refused a request while serving")
+
+
+def test_a_broken_model_file_gives_the_first_error_not_the_last():
+    reading = read("llamacpp_truncated_model.log")
+    assert reading.outcome == "dead"
+    assert reading.cause.endswith("data is not within the file bounds, model is corrupted or incomplete")
+    lines = (FIXTURES / "llamacpp_truncated_model.log").read_text().splitlines()
+    assert llamacpp.first_error(lines)[0] == reading.cause
+
+
+BIND = "0.00.005.989 E srv         start: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 18393"
+MALLOC = "ggml_backend_cuda_alloc_buffer: allocating 40 MiB on device 0: cudaMalloc failed: out of memory"
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind"),
+    [
+        ([BIND, "0.00.006.331 E srv          init: exiting due to HTTP server error"], "port in use"),
+        (
+            ["terminate called after throwing an instance of 'std::bad_alloc'", "  what():  std::bad_alloc"],
+            "host out of memory",
+        ),
+        (["Killed"], "killed"),
+        ([MALLOC, "main: exiting due to model loading error"], "gpu out of memory"),
+    ],
+)
+def test_deaths_and_their_kinds(lines, kind):
+    reading = llamacpp.read_log(lines)
+    assert (reading.outcome, reading.cause_kind) == ("dead", kind)
+
+
+def test_a_vocabulary_that_does_not_match_is_only_a_warning_there():
+    line = (
+        "0.00.938.012 W spec         init: draft model vocab must closely match target model to use "
+        "speculation but target vocab size 49152 does not match draft vocab size 32000 - difference 17152, "
+        "max allowed 128"
+    )
+    reading = llamacpp.read_log([line])
+    assert (reading.outcome, reading.cause_kind) == ("starting", "vocabulary mismatch")
+
+
+def test_counters():
+    counters = llamacpp.read_counters((FIXTURES / "llamacpp_metrics.txt").read_text())
+    assert (counters.steps, counters.drafted, counters.accepted, counters.output_tokens) == (12, 47, 47, 60)
+    assert counters.accepted_per_position == [12, 12, 12, 11]
+    assert (counters.running, counters.queued) == (1.0, 2.0)
+
+
+def test_counters_of_builds_without_speculation_counts():
+    counters = llamacpp.read_counters("llamacpp:tokens_predicted_total 60\nllamacpp:requests_processing 0\n")
+    assert (counters.steps, counters.accepted, counters.output_tokens, counters.running) == (
+        None,
+        None,
+        60,
+        0.0,
+    )
+
+
+def test_counters_from_timings_of_answers():
+    timings = [{"predicted_n": 80, "draft_n": 121, "draft_n_accepted": 5}, {"predicted_n": 20}]
+    counters = llamacpp.counters_from_timings(timings)
+    assert (counters.drafted, counters.accepted, counters.output_tokens, counters.steps) == (
+        121,
+        5,
+        100,
+        None,
+    )
+    whole = llamacpp.counters_from_timings([{"id": "a", "timings": timings[0]}, {"timings": None}])
+    assert (whole.drafted, whole.output_tokens) == (121, 80)
+    assert llamacpp.counters_from_timings([{"predicted_n": 20}]).drafted is None

@@ -1,0 +1,112 @@
+"""One place for the definitions: each against numbers done by hand."""
+
+import math
+
+import pytest
+import synthetic_runs
+
+from runners import acceptance, tables
+
+PROFILE = synthetic_runs.PROFILE
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    return tables.cells(synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=2, prompts=8), PROFILE)
+
+
+def test_lengths_and_rates_by_hand():
+    # 100 steps, 3 drafted each, 65 accepted: the third-party drafter of the case.
+    al = acceptance.accept_length(100, 65)
+    assert al == pytest.approx(1.65)
+    assert acceptance.draft_acceptance(300, 65) == pytest.approx(0.2167, abs=1e-4)
+    assert acceptance.sglang_rate_old(al, 4) == pytest.approx(0.4125)
+    assert acceptance.sglang_rate_new(al, 4) == pytest.approx(0.2167, abs=1e-4)
+
+
+def test_the_floor_reads_a_quarter_under_the_old_definition_and_zero_under_the_new():
+    al = acceptance.accept_length(1000, 0)
+    assert (al, acceptance.sglang_rate_old(al, 4), acceptance.sglang_rate_new(al, 4)) == (1.0, 0.25, 0.0)
+    first = acceptance.floor_table(4).iloc[0]
+    assert first["accepted A"] == "0" and "25.0%" in first.tolist() and "0.0%" in first.tolist()
+
+
+def test_survival_and_conditional():
+    assert acceptance.survival([60, 30, 15], 100) == pytest.approx([0.6, 0.3, 0.15])
+    assert acceptance.conditional([60, 30, 15], 100) == pytest.approx([0.6, 0.5, 0.5])
+    after_zero = acceptance.conditional([0, 0], 100)
+    assert after_zero[0] == 0 and math.isnan(after_zero[1])
+
+
+def test_no_steps_is_not_a_number_and_no_error():
+    assert math.isnan(acceptance.accept_length(0, 0))
+    assert math.isnan(acceptance.draft_acceptance(0, 0))
+
+
+def test_tokens_per_step_counts_undrafted_steps():
+    # 4 requests of 64 tokens: 252 decode tokens; 52 accepted leaves 200 decode steps, of which 40 had a draft.
+    assert acceptance.decode_steps(256, 4, 52) == 200
+    assert acceptance.tokens_per_step(256, 4, 52) == pytest.approx(1.26)
+    assert acceptance.accept_length(40, 52) == pytest.approx(2.3)
+    row = {"method": "ngram", "steps": 40, "accepted": 52, "output_tokens": 256, "requests": 4}
+    assert acceptance.effective_length(row) == pytest.approx(1.26)
+    assert acceptance.effective_length(row | {"method": "eagle3"}) == pytest.approx(2.3)
+
+
+@pytest.mark.parametrize(
+    ("a", "k", "expected"), [(0.0, 3, 1.0), (1.0, 3, 4.0), (0.5, 3, 1.875), (0.8, 1, 1.8)]
+)
+def test_expected_accept_length_and_its_inverse(a, k, expected):
+    assert acceptance.expected_accept_length(a, k) == pytest.approx(expected)
+    assert acceptance.acceptance_for(expected, k) == pytest.approx(a)
+
+
+def test_inverse_outside_what_a_chain_can_reach():
+    assert math.isnan(acceptance.acceptance_for(4.5, 3)) and math.isnan(acceptance.acceptance_for(0.9, 3))
+
+
+def test_pooling_is_a_ratio_of_sums():
+    assert acceptance.add_positions([[3, 1], None, [2, 1, 1]]) == [5, 2, 1]
+    assert acceptance.add_positions([None, float("nan")]) is None
+
+
+def test_pooled_counts_and_rates(cells):
+    pool = acceptance.pooled(cells)
+    assert set(pool.method) == {"ngram", "eagle3"}
+    row = pool[(pool.configuration == "vllm-ngram") & (pool.workload == "edit")].iloc[0]
+    own = cells[(cells.configuration == "vllm-ngram") & (cells.workload == "edit")]
+    assert row.accept_length == pytest.approx(1 + own.accepted.sum() / own.steps.sum())
+    assert row.survival[0] == pytest.approx(sum(p[0] for p in own.accepted_per_position) / own.steps.sum())
+    assert 1 < row.tokens_per_step < row.accept_length and row.drafted_share < 1
+
+
+def test_void_cells_are_in_no_sum(cells):
+    void = cells.assign(status="void")
+    assert acceptance.pooled(void).empty
+
+
+def test_untrained_control_stands_at_the_floor(cells):
+    floor = acceptance.control(cells)
+    assert floor.configuration.tolist() == ["llamacpp-eagle3-untrained"]
+    assert floor.accept_length.tolist() == [1.0] and floor.sglang_old.tolist() == [0.25]
+    assert floor.sglang_new.tolist() == [0.0]
+
+
+def test_ngram_that_never_drafted(cells):
+    own = cells[cells.configuration == "vllm-ngram"].assign(
+        steps=0, drafted=0, accepted=0, accepted_per_position=None
+    )
+    row = acceptance.pooled(own, by=()).iloc[0]
+    assert math.isnan(row.accept_length) and row.tokens_per_step == 1.0 and row.survival == []
+
+
+def test_reading_tables(cells):
+    pool = acceptance.pooled(cells)
+    assert len(acceptance.counts_table(pool)) == len(acceptance.definitions_table(pool)) == len(pool)
+    assert set(acceptance.positions_table(pool).figure) == {"survival", "conditional"}
+    assert len(acceptance.chance_table(pool)) == len(pool)
+    assert acceptance.positions_table(pool.iloc[0:0]).columns.tolist() == [
+        "configuration",
+        "workload",
+        "figure",
+    ]

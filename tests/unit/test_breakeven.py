@@ -1,0 +1,114 @@
+"""The step-cost ratio: its identity with the speed-up, its intervals, and the reported table."""
+
+import numpy as np
+import pytest
+import synthetic_runs
+
+from runners import breakeven, intervals, reported, tables
+from runners.errors import UserError
+
+PROFILE = synthetic_runs.PROFILE
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory):
+    runs = synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=5, prompts=16)
+    return tables.cells(runs, PROFILE), tables.requests(runs, PROFILE)
+
+
+@pytest.fixture(scope="module")
+def costs(frames):
+    return breakeven.step_costs(*frames)
+
+
+def _at(costs, configuration, workload, concurrency):
+    rows = costs[(costs.configuration == configuration) & (costs.workload == workload)]
+    return rows[rows.concurrency == concurrency].iloc[0]
+
+
+def test_step_cost_by_hand():
+    assert breakeven.step_cost(1.65, 1 / 62.9, 1 / 63.6) == pytest.approx(1.668, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "cost"),
+    [("llamacpp-eagle3-untrained", 3.4), ("llamacpp-ngram", 1.25), ("vllm-ngram", 1.05)],
+)
+@pytest.mark.parametrize("workload", ["chat", "edit", "all"])
+def test_recovers_the_cost_the_ledger_was_made_with(costs, configuration, cost, workload):
+    row = _at(costs, configuration, workload, 4)
+    assert row.step_cost == pytest.approx(cost, rel=0.05)
+    assert row.step_cost_lo <= row.step_cost <= row.step_cost_hi
+
+
+def test_length_over_cost_is_the_decode_speed_up(costs):
+    known = costs[costs.step_cost.notna()]
+    # The length is pooled, the other two are means over repeats: equal up to how much the length varies.
+    assert np.allclose(known.tokens_per_step / known.step_cost, known.decode_speed_up, rtol=0.02)
+
+
+def test_untrained_pays_its_whole_overhead(costs):
+    row = _at(costs, "llamacpp-eagle3-untrained", "chat", 1)
+    assert row.tokens_per_step == 1.0 and row.accepted == 0 and row.ceiling == 4
+    assert row.decode_speed_up == pytest.approx(1 / row.step_cost)
+
+
+def test_void_repeat_is_left_out(costs):
+    row = _at(costs, "llamacpp-ngram", "edit", 16)
+    assert (row.n_repeats, row.n_void) == (4, 1)
+    assert row.step_cost == pytest.approx(1.25, rel=0.05)
+
+
+def test_within_the_run(tmp_path):
+    runs = synthetic_runs.write(tmp_path, repeats=1, prompts=16)
+    costs = breakeven.step_costs(tables.cells(runs, PROFILE), tables.requests(runs, PROFILE))
+    row = _at(costs, "llamacpp-ngram", "edit", 4)
+    assert row.unit == intervals.WITHIN_RUN and row.step_cost_lo < row.step_cost < row.step_cost_hi
+    assert row.tokens_per_step / row.step_cost == pytest.approx(row.decode_speed_up)
+
+
+def test_without_a_base_there_is_no_ratio(frames):
+    cells, requests = frames
+    costs = breakeven.step_costs(cells[cells.configuration != "vllm-base"], requests)
+    row = _at(costs, "vllm-ngram", "edit", 4)
+    assert np.isnan(row.step_cost) and np.isnan(row.speed_up) and row.base is None
+    assert tables.NOT_MEASURED in breakeven.table(costs).to_string()
+
+
+def test_ledger_medians_stand_in_for_missing_requests(frames):
+    cells, requests = frames
+    tpot = breakeven.decode_tpot(cells, requests.iloc[0:0])
+    assert tpot.tolist() == cells.tpot_ms_p50.tolist()
+
+
+def test_empty_ledger(tmp_path):
+    costs = breakeven.step_costs(tables.cells(tmp_path, PROFILE), tables.requests(tmp_path, PROFILE))
+    assert costs.empty and costs.columns.tolist() == breakeven.COLUMNS
+    assert breakeven.table(costs).empty and breakeven.ratio_table(costs).empty
+
+
+def test_reported_ratios():
+    found = breakeven.reported(reported.case()).set_index(["configuration", "concurrency"])
+    assert found.step_cost.loc["sglang-eagle3-aq-medai", 1] == pytest.approx(1.67, abs=0.005)
+    assert found.step_cost.loc["sglang-eagle3-own", 1] == pytest.approx(1.56, abs=0.005)
+    assert found.step_cost.loc["sglang-eagle3-aq-medai", 128] == pytest.approx(4.6, abs=0.05)
+    assert found.step_cost.loc["sglang-eagle3-own", 128] == pytest.approx(4.0, abs=0.05)
+    assert found.like_for_like.tolist() == [True, False, True, False]
+    assert "48" in found.note.loc["sglang-eagle3-own", 128]
+
+
+def test_reported_file_is_checked(tmp_path):
+    with pytest.raises(UserError, match="is missing"):
+        reported.case(tmp_path / "case.csv")
+    (tmp_path / "case.csv").write_text("configuration,engine\na,b\n")
+    with pytest.raises(UserError, match="lacks single_stream_tok_s"):
+        reported.case(tmp_path / "case.csv")
+
+
+@pytest.mark.parametrize(
+    ("written", "share"), [("about 42%", 0.42), ("25%", 0.25), ("0.42", 0.42), ("42", 0.42)]
+)
+def test_printed_rates_are_read_in_any_form(tmp_path, written, share):
+    head = ",".join(reported.COLUMNS)
+    (tmp_path / "case.csv").write_text(f"{head}\na,sglang,1,2,{written},1.65,4,note\n")
+    assert reported.case(tmp_path / "case.csv").accept_rate_as_printed.tolist() == pytest.approx([share])

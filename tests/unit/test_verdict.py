@@ -1,0 +1,179 @@
+"""The verdict: choice per use, answers with reasons, the file, and what the prose may quote."""
+
+import json
+import math
+
+import pytest
+import synthetic_runs
+
+from runners import breakeven, figures, reasons, reported, sentences, statistics, tables, verdict
+from runners.errors import UserError
+from runners.intervals import Interval
+
+PROFILE = synthetic_runs.PROFILE
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=5, prompts=16)
+
+
+@pytest.fixture(scope="module")
+def found(runs):
+    return verdict.of(runs, PROFILE)
+
+
+@pytest.mark.parametrize(
+    ("triple", "answer"),
+    [
+        ((1.2, 1.1, 1.3), reasons.YES),
+        ((0.8, 0.7, 0.9), reasons.NO),
+        ((1.2, 0.9, 1.5), reasons.UNDECIDED),
+        ((1.0, 0.99, 1.01), reasons.NONE),
+        ((1.02, 1.005, 1.05), reasons.UNDECIDED),  # above 1, but by less than the margin
+        ((1.2, math.nan, math.nan), reasons.UNDECIDED),
+    ],
+)
+def test_answer(triple, answer):
+    assert reasons.pays(Interval(*triple, 5), margin=0.03) == answer
+
+
+def _row(**changed):
+    row = dict(
+        method="eagle3", tokens_per_step=1.4, step_cost=1.7, ceiling=4, drafted=300, accepted=40, pays="no"
+    )
+    return row | {"capped_at": math.nan} | changed
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (_row(), "accept length 1.40 below break-even 1.70"),
+        (_row(accepted=0, tokens_per_step=1.0), "nothing accepted (0 of 300 drafted)"),
+        (_row(drafted=0, accepted=0), "nothing was drafted"),
+        (_row(method="ngram", tokens_per_step=2.0, pays="yes"), "tokens per step 2.00 above break-even 1.70"),
+        (_row(tokens_per_step=2.0), "prefill and queueing"),
+        (_row(capped_at=48), "capped at 48"),
+        (_row(step_cost=math.nan), tables.NOT_MEASURED),
+    ],
+)
+def test_cause(row, said):
+    assert said in reasons.cause(row)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (_row(), "an accept length over 1.70"),
+        (_row(step_cost=4.2), "even a perfect drafter yields 4 tokens"),
+        (_row(method="ngram"), "text that repeats more"),
+        (_row(tokens_per_step=2.0, pays="yes"), "fewer than 1.70 tokens per step"),
+        (_row(tokens_per_step=2.0), "less time outside decoding"),
+        (_row(tokens_per_step=2.0, pays="undecided"), "more repeats"),
+    ],
+)
+def test_flip(row, said):
+    assert said in reasons.flip(row)
+
+
+def test_best_per_use(found):
+    single, many = found["uses"]["single_stream"], found["uses"]["throughput"]
+    assert single["configuration"].startswith("llamacpp") and single["concurrency"] == 1
+    assert many["configuration"] == "vllm-ngram" and many["concurrency"] == 16
+    assert many["runner_up"]["configuration"] != many["configuration"]
+    assert many["ratio"][0] > 1 and many["clear"] is True
+    assert found["serve"] == "vllm-ngram"
+    assert {(b["use"], b["workload"]) for b in found["by_workload"]} == {
+        (u, w) for u in verdict.USES for w in ("chat", "edit")
+    }
+
+
+def test_points_answer_and_reason(found):
+    points = {(p["configuration"], p["workload"], p["concurrency"]): p for p in found["points"]}
+    assert points["llamacpp-eagle3-untrained", "chat", 1]["pays"] == reasons.NO
+    assert "nothing accepted" in points["llamacpp-eagle3-untrained", "chat", 1]["cause"]
+    assert points["vllm-ngram", "edit", 1]["pays"] == reasons.YES
+    assert points["llamacpp-ngram", "chat", 1]["pays"] == reasons.NO
+
+
+def test_what_is_missing_is_said(found):
+    assert [r["configuration"] for r in found["not_measured"]] == ["vllm-eagle3-untrained"]
+    assert found["void_cells"] == 1
+    assert "`vllm-eagle3-untrained`: not measured here" in verdict.markdown(found)
+
+
+def test_a_configuration_without_every_workload_cannot_win_the_pool(runs):
+    cells, requests = tables.cells(runs, PROFILE), tables.requests(runs, PROFILE)
+    cells.loc[(cells.configuration == "vllm-ngram") & (cells.workload == "chat"), "status"] = "void"
+    found = verdict.decide(cells, requests, tables.statuses(runs, PROFILE), PROFILE)
+    assert found["uses"]["throughput"]["configuration"] != "vllm-ngram"
+    edit = [b for b in found["by_workload"] if b["workload"] == "edit" and b["use"] == "throughput"]
+    assert edit[0]["configuration"] == "vllm-ngram"
+
+
+def test_write_and_load(runs, found):
+    assert verdict.write(runs, PROFILE) == found == verdict.load(runs, PROFILE)
+    path = runs / PROFILE / "verdict.json"
+    text = path.read_text()
+    assert "NaN" not in text and json.loads(text)["schema_version"] == 1
+    verdict.write(runs, PROFILE)
+    assert path.read_text() == text
+
+
+def test_load_says_what_to_do(tmp_path):
+    with pytest.raises(UserError, match=f"make report PROFILE={PROFILE}"):
+        verdict.load(tmp_path, PROFILE)
+    folder = tmp_path / PROFILE
+    folder.mkdir()
+    (folder / "verdict.json").write_text("{")
+    with pytest.raises(UserError, match="not JSON"):
+        verdict.load(tmp_path, PROFILE)
+
+
+def test_tables(found):
+    table = verdict.table(found)
+    assert table.serve.notna().all() and set(table.workload) == {"all", "chat", "edit"}
+    assert len(verdict.points_table(found)) == len(found["points"])
+    assert verdict.pays_table(found).drop(columns="configuration").to_numpy().sum() == 18
+    assert verdict.markdown(found).startswith("| use | serve |")
+    assert verdict.costs(found).columns.tolist() == breakeven.COLUMNS
+
+
+def test_nothing_measured(tmp_path):
+    found = verdict.of(tmp_path, PROFILE)
+    assert found["serve"] is None and found["points"] == [] and len(found["not_measured"]) == 6
+    assert set(verdict.table(found).serve) == {tables.NOT_MEASURED}
+    assert tables.NOT_MEASURED in sentences.verdict(found) and tables.NOT_MEASURED in sentences.pays(found)
+    assert verdict.costs(found).empty
+
+
+def _quoted(runs, profile=PROFILE):
+    cells, requests, statuses = (
+        tables.cells(runs, profile),
+        tables.requests(runs, profile),
+        tables.statuses(runs, profile),
+    )
+    case, found = reported.case(), verdict.of(runs, profile)
+    summary = statistics.summarise(cells, requests, with_pooled=True)
+    quoted = [
+        figures.comparison(profile, cells, requests, statuses, summary, verdict.costs(found), case),
+        figures.acceptances(cells, case, statuses),
+        figures.verdicts(found, cells, statuses, case),
+    ]
+    return quoted
+
+
+def test_quoted_figures_are_text_and_the_same_keys_exist_when_nothing_was_measured(runs, tmp_path):
+    for full, empty in zip(_quoted(runs), _quoted(tmp_path), strict=True):
+        assert set(full) == set(empty)
+        assert all(isinstance(v, str) and v and "nan" not in v for q in (full, empty) for v in q.values())
+
+
+def test_quoted_case_figures():
+    comparison, acceptances, verdicts = _quoted("no-such-folder", "kimi-k2.5-8x-rtx-pro-6000")
+    assert comparison["reported_sglang_over_vllm_c128_percent"] == "54%"
+    assert comparison["reported_vllm_over_sglang_c1_percent"] == "30%"
+    assert acceptances["floor_rate_old"] == "25%" and acceptances["floor_rate_new"] == "0%"
+    assert acceptances["reported_rate_new_sglang_eagle3_aq_medai"] == "22%"
+    assert verdicts["reported_r_c1_sglang_eagle3_own"] == "1.56"
+    assert verdicts["reported_r_c128_sglang_eagle3_aq_medai"] == "4.6"
