@@ -1,21 +1,20 @@
 # The whole pipeline as one graph: measure -> analyse -> book. `make report` runs it; it also runs by itself:
-#   snakemake --cores 1 --config profile=lab-cpu depth=quick runs=local/runs
+#   snakemake --cores 1 --config profile=lab-cpu depth=quick runs=local
 # Rounds make a chain (ABCABC): one server at a time, each configuration once before any a second time.
 # Finished cells are in the ledger, so a notebook that runs again measures only what is missing.
-from pathlib import Path
-
 from runners import paths
 from runners.profile import load
 
 PROFILE = config.get("profile", "lab-cpu")
 profile = load(PROFILE)
 DEPTH = config.get("depth") or profile.workload.default_depth
-RUNS = Path(config.get("runs", "local/runs"))
-ONLY = [name for name in config.get("only", "").split(",") if name]
+RUNS = str(config.get("runs") or "local")  # published, local, or a folder: notebooks get the word, not the path
+ONLY = [name for name in (config.get("only") or "").split(",") if name]
 CONFIGURATIONS = ONLY or list(profile.configurations)
 ROUNDS = range(profile.depth(DEPTH).rounds)
 
-HERE = RUNS / profile.name
+ROOT = paths.runs_root(RUNS)
+HERE = (ROOT.relative_to(paths.ROOT) if ROOT.is_relative_to(paths.ROOT) else ROOT) / profile.name
 WORK = f"build/steps/{profile.name}/{DEPTH}"
 STEPS = [(c, r) for r in ROUNDS for c in CONFIGURATIONS]
 ANALYSES = ["comparison", "acceptance", "verdict"]

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int | None:
     if args.command == "report":
         from runners import report
 
-        return report.report(chosen, args.profile, args.depth, runs, dry_run=args.dry_run, only=args.only)
+        return report.report(chosen, args.profile, args.depth, args.runs, dry_run=args.dry_run, only=args.only)
     if args.command == "plan":
         from runners import plan
 

@@ -25,9 +25,9 @@ class Instruments:
     """What one configuration's cells are measured with."""
 
     sets: dict[str, PromptSet]
-    expected: dict[str, str]  # prompt id -> the reference model's answer
+    expected: dict[str, list[str]]  # prompt id -> the reference model's answer
     base: str | None  # the same engine without speculation
-    base_texts: dict[str, str]  # prompt id -> its answer
+    base_texts: dict[str, list[str]]  # prompt id -> its distinct answers
     reader: ModuleType
     extra: dict[str, Any]  # request fields of this engine
     death: str | None = None
@@ -115,6 +115,9 @@ def measure(
         gates.same_text(to_reference, limits.equal_to_reference_floor, "the reference model's"),
         quiet.reason(limits),
     ]
+    if chosen.method == "eagle3" and counts.drafted == 0:
+        # llama.cpp serves on, healthy and without speculation, when it cannot use the drafter.
+        reasons.append("no token was drafted: the server does not speculate")
     found = [r for r in reasons if r]
     row = _frame(profile, name, point, depth, ledger) | _figures(loop) | {
         "status": "void" if found else "ok",

@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,10 @@ def write_atomic(path: Path, content: bytes) -> None:
         raise UserError(f"{path} could not be written ({error.strerror}); finished cells are kept, run again.") from error
 
 
+def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+
+
 class Ledger:
     """The folder of one configuration's results."""
 
@@ -80,12 +85,25 @@ class Ledger:
     def attempts(self, key: str) -> int:
         return sum(row["key"] == key for row in self.rows())
 
+    def set_aside(self, current: set[str]) -> int:
+        """Move rows of other keys (flags, prompts or machine have changed since) to cells.old.jsonl.
+
+        They describe another configuration than the one under this name now, and must not be averaged with it.
+        """
+        rows = self.rows()
+        old = [row for row in rows if row["key"] not in current]
+        if old:
+            path = self.folder / "cells.old.jsonl"
+            before = path.read_bytes() if path.is_file() else b""
+            write_atomic(path, before + _lines(old))
+            write_atomic(self.cells_path, _lines(row for row in rows if row["key"] in current))
+        return len(old)
+
     def append(self, row: dict[str, Any], results: list[Result]) -> None:
         """Requests first, then the cell: a cell's row never stands without its requests."""
         self._append_requests(row["key"], row["attempt"], results)
         lines = self.cells_path.read_bytes() if self.cells_path.is_file() else b""
-        line = json.dumps({"schema_version": SCHEMA_VERSION} | row, allow_nan=False).encode()
-        write_atomic(self.cells_path, lines + line + b"\n")
+        write_atomic(self.cells_path, lines + _lines([{"schema_version": SCHEMA_VERSION} | row]))
 
     def _append_requests(self, key: str, attempt: int, results: list[Result]) -> None:
         path = self.folder / "requests.parquet"

@@ -10,6 +10,7 @@ import asyncio
 import json
 import resource
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +58,9 @@ def closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout_s: flo
     A request that brings no byte for `timeout_s` ends as an error, as does any other failure: the
     caller's gates decide what that means for the cell. Never raises for a request's sake.
     """
-    return asyncio.run(_closed_loop(base_url, jobs, concurrency, timeout_s))
+    # In a thread of its own: a notebook's kernel already runs an event loop in this one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, _closed_loop(base_url, jobs, concurrency, timeout_s)).result()
 
 
 async def _closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout_s: float) -> Loop:

@@ -44,6 +44,10 @@ def configuration(
     """
     chosen = profile.configuration(name)
     ledger = Ledger(runs / profile.name / name)
+    every = [p for d in profile.workload.depths for p in campaign.points(profile, d)]
+    moved = ledger.set_aside({campaign.key(profile, name, p) for p in every})
+    if moved:
+        progress.say(f"{name}: {moved} cells were measured with other settings; they are in cells.old.jsonl now")
     todo = campaign.missing(profile, name, depth, runs, round_)
     if not todo:
         return Outcome("measured")
@@ -74,19 +78,21 @@ def _instruments(profile: Profile, name: str, runs: Path) -> Instruments:
     """What the gates compare with: the reference model's answers and the base configuration's."""
     chosen = profile.configuration(name)
     sets = {s: prompts.load(s) for s in profile.workload.prompt_sets}
-    expected: dict[str, str] = {}
+    expected: dict[str, list[str]] = {}
     if profile.gates.equal_to_reference_floor is not None:
         files = model.files(profile, None, progress.say)
         if files.folder is None:
             raise UserError(f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder.")
         with progress.span("reference"):
             for one in sets.values():
-                expected |= reference.answers(files.folder, one, profile.workload.output_tokens, progress.say)
+                found = reference.answers(files.folder, one, profile.workload.output_tokens, progress.say)
+                expected |= {prompt: [text] for prompt, text in found.items()}
     base = profile.base_of(name)
-    base_texts: dict[str, str] = {}
+    base_texts: dict[str, list[str]] = {}
     if base is not None and base != name:
         frame = Ledger(runs / profile.name / base).requests()
-        base_texts = {r.prompt_id: r.text for r in frame.itertuples() if not isinstance(r.error, str)}
+        good = frame[frame["error"].isna()]
+        base_texts = {prompt: sorted(set(texts)) for prompt, texts in good.groupby("prompt_id")["text"]}
     return Instruments(sets, expected, base, base_texts, reader(chosen.engine), engine(chosen.engine).request_fields())
 
 

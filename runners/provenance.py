@@ -1,5 +1,6 @@
 """What a run was made on and of: hardware, kernel, drivers, versions, commit. Variables by allow-list only."""
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -53,6 +54,7 @@ def _gpus() -> list[str]:
     return done.stdout.strip().splitlines() if done.returncode == 0 else []
 
 
+@functools.cache
 def machine_id() -> str:
     """A short hash of the hardware, so that cells of another machine are not taken for this one's."""
     known = {k: v for k, v in hardware().items() if k != "memory_gib"}

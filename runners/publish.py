@@ -3,7 +3,10 @@
 import shutil
 from pathlib import Path
 
+import papermill
+
 from runners import paths
+from runners.book import ANALYSES
 from runners.errors import UserError
 from runners.profile import Profile
 
@@ -25,10 +28,22 @@ def publish(profile: Profile, runs: Path) -> int:
                 place = target / configuration / name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, place)
-    for file in [*source.glob("notebooks/*.ipynb"), *source.glob("*.json")]:
-        place = target / file.relative_to(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, place)
+    notebooks = target / "notebooks"
+    notebooks.mkdir(parents=True, exist_ok=True)
+    for file in source.glob("notebooks/run_*.ipynb"):
+        shutil.copy2(file, notebooks / file.name)
+    for file in source.glob("report-*.json"):
+        shutil.copy2(file, target / file.name)
+    # The analyses run again on what was just copied, so that nbval re-executes exactly what is committed.
+    for name in ANALYSES:
+        parameters = {"profile": profile.name, "runs": "published"} | ({"write": True} if name == "verdict" else {})
+        papermill.execute_notebook(
+            paths.ROOT / "notebooks" / f"{name}.ipynb",
+            notebooks / f"{name}.ipynb",
+            parameters=parameters,
+            kernel_name="python3",
+            progress_bar=False,
+        )
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
     print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
     return 0

@@ -6,6 +6,7 @@ sees what is running, how far it is and how long is left.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -21,16 +22,22 @@ ENGINE_WORK = ("start", "warm-up", "cell")
 
 
 def report(
-    profile: Profile, profile_argument: str, depth: str | None, runs: Path, dry_run: bool = False, only: list[str] | None = None
+    profile: Profile,
+    profile_argument: str,
+    depth: str | None,
+    runs_argument: str,
+    dry_run: bool = False,
+    only: list[str] | None = None,
 ) -> int:
     """Returns the exit code; UserError for bad input before anything is started."""
+    runs = paths.runs_root(runs_argument)
     depth = depth or profile.workload.default_depth
     profile.depth(depth)
     for name in only or []:
         profile.configuration(name)
     if dry_run:
         plan.show(profile, depth, runs)
-        return _snakemake(profile_argument, depth, runs, only, ["--dry-run", "--quiet", "rules"]).wait()
+        return _snakemake(profile_argument, depth, runs_argument, only, ["--dry-run", "--quiet", "rules"]).wait()
     runs.mkdir(parents=True, exist_ok=True)
     _prepare(profile)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
@@ -46,7 +53,7 @@ def report(
     began = time.monotonic()
     log = paths.BUILD / "report.log"
     with open(log, "w") as out:
-        child = _snakemake(profile_argument, depth, runs, only, ["--quiet", "all"], out)
+        child = _snakemake(profile_argument, depth, runs_argument, only, ["--quiet", "rules", "progress"], out)
         try:
             follower = Follower(events, cells, expected)
             while child.poll() is None:
@@ -82,9 +89,9 @@ def _prepare(profile: Profile) -> None:
 
 
 def _snakemake(
-    profile_argument: str, depth: str, runs: Path, only: list[str] | None, options: list[str], out=None
+    profile_argument: str, depth: str, runs: str, only: list[str] | None, options: list[str], out=None
 ) -> subprocess.Popen:
-    config = {"profile": profile_argument, "depth": depth, "runs": str(runs), "only": ",".join(only or [])}
+    config = {"profile": profile_argument, "depth": depth, "runs": runs, "only": ",".join(only or [])}
     argv = [sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--cores", "1"]
     argv += ["--directory", str(paths.ROOT), "--rerun-triggers", "mtime", "--rerun-incomplete", "--keep-going"]
     argv += ["--nolock", *options, "--config", *(f"{k}={v}" for k, v in config.items())]
@@ -93,11 +100,13 @@ def _snakemake(
 
 
 def _why(log: Path) -> str:
-    """The last error a notebook ended with, out of Snakemake's output."""
+    """The error a notebook ended with, out of everything that Snakemake and papermill printed."""
+    wrappers = ("PapermillExecutionError", "CalledProcessError", "WorkflowError")
     lines = log.read_text(errors="replace").splitlines()
     for line in reversed(lines):
-        if any(word in line for word in ("UserError:", "EngineUnavailable:", "Error:", "Exception:")):
-            return line.split("UserError:")[-1].strip()[:400]
+        found = re.match(r"([\w.]*(?:Error|Exception|Unavailable)): (.+)", line)
+        if found and not found[1].endswith(wrappers):
+            return found[2][:400] if found[1].endswith(("UserError", "EngineUnavailable")) else line[:400]
     return lines[-1][:400] if lines else "without a word"
 
 

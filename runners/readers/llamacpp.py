@@ -45,10 +45,10 @@ _PREFIX = re.compile(
 )
 _SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
 _RATE = re.compile(
-    r"draft acceptance(?: rate)? = (?P<rate>[\d.]+|nan) \( *(?P<a>\d+) accepted / *(?P<g>\d+) generated\)"
+    r"draft acceptance(?: rate)? = (?P<rate>\d+\.\d+|nan) \( *(?P<a>\d+) accepted / *(?P<g>\d+) generated\)"
 )
-_LENGTH = re.compile(r"\bmean (?:acceptance length|len) = +([\d.]+)")
-_POSITIONS = re.compile(r"(?:acceptance rate per position|acc per pos) = \(([\d., ]+)\)")
+_LENGTH = re.compile(r"\bmean (?:acceptance length|len) = +(\d+\.\d+)")
+_POSITIONS = re.compile(r"(?:acceptance rate per position|acc per pos) = \((\d+\.\d+(?:, \d+\.\d+)*)\)")
 _TIMING = re.compile(r" *(?:prompt eval|eval|total) time = ")
 _OWN = re.compile(
     r"(?:server|srv|slot|cmn|spec|que|res|main|llama|ggml|load|print_info|common|statistics|clip|mtmd|init)\b"
@@ -75,7 +75,7 @@ _STOP = re.compile(r"^server stopped by signal|[Rr]eceived (?:second )?interrupt
 
 
 def _floats(text: str) -> list[float]:
-    return [float(x) for x in text.replace(" ", "").split(",") if x]
+    return [float(x) for x in text.split(", ")]
 
 
 def _record(line: str, found: re.Match) -> AcceptanceRecord:
@@ -182,7 +182,10 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                         else:
                             reading.unknown(line)
                     elif last_slot and "acc per pos" in line and line.startswith(last_slot, at):
-                        reading.acceptance[-1].per_position = _floats(_POSITIONS.search(line)[1])
+                        if found := _POSITIONS.search(line):
+                            reading.acceptance[-1].per_position = _floats(found[1])
+                        else:
+                            reading.unknown(line)
                     continue
                 timings = False
                 if what.startswith("launch_slot"):

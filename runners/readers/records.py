@@ -126,6 +126,7 @@ class LogReading:
     unknown_examples: list[str] = field(default_factory=list)
 
     def unknown(self, line: str) -> None:
+        """Count a line, or a piece of one between carriage returns, that no form explains."""
         self.unknown_lines += 1
         if len(self.unknown_examples) < 5:
             self.unknown_examples.append(line[:300])

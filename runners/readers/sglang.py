@@ -108,8 +108,8 @@ def _body_at(line: str) -> int:
 # The usual form in one scan; any other order or selection of fields goes through `_value`.
 _USUAL_LINE = re.compile(
     r"\[[\d :.-]++[A-Z\d_ ]*+\] Decode batch(?: \[\d+\])?[.,] #running-req: (\d++), (?:[#tfsm][^,\r]*+, )*+"
-    r"(?:accept len: ([\d.]++), accept rate: ([\d.]++), )?+(?:[a-z]++ graph: \w++, )?+"
-    r"gen throughput \(token/s\): ([\d.]++), #queue-req: (\d++)(?:, [^\r]*)?$"
+    r"(?:accept len: (\d++\.\d++), accept rate: (\d++\.\d++), )?+(?:[a-z]++ graph: \w++, )?+"
+    r"gen throughput \(token/s\): (\d++\.\d++), #queue-req: (\d++)(?:, [^\r]*)?$"
 )
 
 

@@ -1,11 +1,15 @@
 """What all readers share: counters and their differences, Prometheus text, the accept-rate definitions."""
 
+import random
+from pathlib import Path
+
 import pytest
 
 from runners.errors import UserError
 from runners.readers import prometheus, rates, reader
 from runners.readers.records import Counters
 
+FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = ["PHASES", "phase_of", "first_error", "read_counters", "read_log", "acceptance_of", "tracker"]
 
 
@@ -28,6 +32,19 @@ def test_an_empty_log_and_foreign_text_are_no_crash(engine):
     assert odd.outcome == "starting" and odd.unknown_lines >= 1
     assert 1 <= len(odd.unknown_examples) <= 5
     assert module.first_error(["all is well\n"]) is None
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in FIXTURES.glob("*.log")))
+def test_no_mangled_log_breaks_a_reader(name):
+    module, text, dice = reader(name.partition("_")[0]), (FIXTURES / name).read_text(), random.Random(name)
+    for _ in range(20):
+        mangled = list(text)
+        for _ in range(60):
+            mangled[dice.randrange(len(text))] = dice.choice("\r\n[]():,.|0ax \0é")
+        lines = "".join(mangled).split("\n")
+        reading = module.read_log(lines)
+        assert reading.lines == len(lines)
+        assert [r for line in lines if (r := module.acceptance_of(line)) and r.line != line.rstrip()] == []
 
 
 def test_an_unknown_engine_names_those_known():

