@@ -32,7 +32,9 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--round", type=int)
     serve = add("serve", "start the configuration the verdict chose and stay in the foreground", runs="local")
     serve.add_argument("--configuration", help="another one than the verdict's")
-    serve.add_argument("--use", choices=("single_stream", "throughput"), default="throughput", help="which verdict to follow")
+    serve.add_argument(
+        "--use", choices=("single_stream", "throughput"), default="throughput", help="which verdict to follow"
+    )
     serve.add_argument("--port", type=int)
     add("book", "build the book from runs that are there; start no server", runs="published")
     add("publish", "copy local runs to data/runs, to be committed", runs="local")

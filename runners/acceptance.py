@@ -39,9 +39,7 @@ def survival(accepted_per_position: Sequence[float], steps: float) -> list[float
 
 def conditional(accepted_per_position: Sequence[float], steps: float) -> list[float]:
     """Chance that a position is kept given that the one before was: neighbour ratios; NaN after a zero."""
-    return [
-        _ratio(a, b) for a, b in zip(accepted_per_position, [steps, *accepted_per_position], strict=False)
-    ]
+    return [_ratio(a, b) for a, b in zip(accepted_per_position, [steps, *accepted_per_position], strict=False)]
 
 
 def decode_steps(output_tokens: float, requests: float, accepted: float) -> float:
@@ -220,12 +218,8 @@ def positions_table(pool: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (configuration, workload), group in long.groupby(["configuration", "workload"], sort=False):
         for figure in ("survival", "conditional"):
-            by_position = {
-                f"position {p}": percent(v) for p, v in zip(group.position, group[figure], strict=True)
-            }
-            rows.append(
-                {"configuration": configuration, "workload": workload, "figure": figure, **by_position}
-            )
+            by_position = {f"position {p}": percent(v) for p, v in zip(group.position, group[figure], strict=True)}
+            rows.append({"configuration": configuration, "workload": workload, "figure": figure, **by_position})
     return pd.DataFrame(rows).fillna("-")
 
 

@@ -34,9 +34,7 @@ def committed_profile() -> str:
     """The profile the committed chapters and contents name, which is the published one."""
     found = NOTEBOOKS.search((SOURCE / "_toc.yml").read_text(encoding="utf-8"))
     if not found:
-        raise UserError(
-            "book/_toc.yml names no data/runs/<profile>/notebooks/; restore it from the repository."
-        )
+        raise UserError("book/_toc.yml names no data/runs/<profile>/notebooks/; restore it from the repository.")
     return found.group(1)
 
 
@@ -91,8 +89,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     missing = [name for name in ANALYSES if not (folder / f"{name}.ipynb").is_file()]
     if missing:
         raise UserError(
-            f"{folder} holds no executed {', '.join(missing)} notebook; "
-            f"measure first: make report PROFILE={profile}"
+            f"{folder} holds no executed {', '.join(missing)} notebook; measure first: make report PROFILE={profile}"
         )
     tree = Path(build_dir) / "source"
     if tree.exists():
@@ -129,9 +126,7 @@ def build(runs_root: Path, profile: str, out: Path) -> Path:
     out = Path(out).resolve()
     script = Path(sys.executable).parent / "jupyter-book"
     if not script.is_file():
-        raise UserError(
-            f"jupyter-book is not installed beside {sys.executable}; install requirements.txt there."
-        )
+        raise UserError(f"jupyter-book is not installed beside {sys.executable}; install requirements.txt there.")
     order = list(profiles.load(profile).configurations) if profile in profiles.names() else ()
     tree = stage(runs_root, profile, out, order)
     shutil.rmtree(out / "_build", ignore_errors=True)
@@ -157,13 +152,9 @@ def first_faults(text: str, tree: Path, at_most: int = 3) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """`python -m runners.book`: build the book from published or local runs and print its address."""
     parser = argparse.ArgumentParser(prog="python -m runners.book", description=main.__doc__)
-    parser.add_argument(
-        "--profile", default=committed_profile(), help="whose runs (default: the published profile)"
-    )
+    parser.add_argument("--profile", default=committed_profile(), help="whose runs (default: the published profile)")
     parser.add_argument("--runs", default="published", help="published, local, or a folder of runs")
-    parser.add_argument(
-        "--out", type=Path, default=paths.BUILD / "book", help="where to build (default: build/book)"
-    )
+    parser.add_argument("--out", type=Path, default=paths.BUILD / "book", help="where to build (default: build/book)")
     given = parser.parse_args(argv)
     try:
         index = build(paths.runs_root(given.runs), given.profile, given.out)

@@ -50,9 +50,7 @@ def decode_tpot(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.Series:
 
 def _lengths(cells: pd.DataFrame) -> pd.Series:
     """Tokens per step of each cell, from its own counts."""
-    return pd.Series(
-        [acceptance.effective_length(r) for _, r in cells.iterrows()], index=cells.index, dtype=float
-    )
+    return pd.Series([acceptance.effective_length(r) for _, r in cells.iterrows()], index=cells.index, dtype=float)
 
 
 def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval]:
@@ -74,9 +72,7 @@ def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval
     return slower.map(lambda q: cost * q / slower.point), slower.map(lambda q: gain * slower.point / q)
 
 
-def step_costs(
-    cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL, seed: int = SEED
-) -> pd.DataFrame:
+def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL, seed: int = SEED) -> pd.DataFrame:
     """One row per speculative (configuration, workload, concurrency), workload "all" being the pool of all of
     them.
 
@@ -96,9 +92,7 @@ def step_costs(
     ):
         configuration, engine, method, workload, concurrency = names
         base = tables.base_of(every, engine)
-        at = every[
-            (every.workload == workload) & (every.concurrency == concurrency) & (every.configuration == base)
-        ]
+        at = every[(every.workload == workload) & (every.concurrency == concurrency) & (every.configuration == base)]
         rows.append(
             dict(configuration=configuration, engine=engine, method=method, k=group.k.max(), base=base)
             | dict(workload=workload, concurrency=concurrency, n_void=int((group.status != "ok").sum()))
@@ -180,8 +174,7 @@ def reported_table(frame: pd.DataFrame) -> pd.DataFrame:
             "accept length": [f"{v:.2f}" for v in frame.accept_length],
             "speed-up over base": [f"{v:.2f}" for v in frame.speed_up],
             "step-cost ratio r = break-even length": [
-                f"{v:.2f}" if fair else f"{v:.1f}"
-                for v, fair in zip(frame.step_cost, frame.like_for_like, strict=True)
+                f"{v:.2f}" if fair else f"{v:.1f}" for v, fair in zip(frame.step_cost, frame.like_for_like, strict=True)
             ],
             "note": frame.note,
         }

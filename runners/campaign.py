@@ -68,11 +68,18 @@ def key(profile: Profile, configuration: str, point: Point) -> str:
     return cell_key(key_facts(profile, configuration, point))
 
 
-def missing(profile: Profile, configuration: str, depth: str | None, runs: Path, round_: int | None = None) -> list[Point]:
+def missing(
+    profile: Profile, configuration: str, depth: str | None, runs: Path, round_: int | None = None
+) -> list[Point]:
     """The points without a finished cell, of one round or of all."""
     done = Ledger(runs / profile.name / configuration).finished()
     wanted = [p for p in points(profile, depth) if round_ is None or p.round == round_]
     return [p for p in wanted if key(profile, configuration, p) not in done]
+
+
+def label(configuration: str, point: Point) -> str:
+    """A cell's name on the progress line and in the event file."""
+    return f"{configuration} · {point.workload} · C={point.concurrency} · repeat {point.repeat}"
 
 
 @dataclass(frozen=True)

@@ -67,12 +67,18 @@ class Instruments:
 
 
 def measure(
-    profile: Profile, name: str, point: Point, depth: str | None, ledger: Ledger, tools: Instruments, live: server.Running
+    profile: Profile,
+    name: str,
+    point: Point,
+    depth: str | None,
+    ledger: Ledger,
+    tools: Instruments,
+    live: server.Running,
 ) -> tuple[dict[str, Any], list[Result]]:
     """Measure one cell and judge it; the row is complete, void or not. Never raises for the server's sake."""
     chosen = profile.configuration(name)
     tokens = profile.workload.output_tokens
-    label = f"{name} · {point.workload} · C={point.concurrency} · repeat {point.repeat}"
+    label = campaign.label(name, point)
     progress.emit("cell", label=label, state="begins", configuration=name)
     jobs = tools.jobs(profile, point.workload, point.requests, point.repeat * point.requests, tokens)
     before = tools.settled(live.base_url)
@@ -144,7 +150,9 @@ def measure(
     return row, results
 
 
-def void_row(profile: Profile, name: str, point: Point, depth: str | None, ledger: Ledger, reason: str) -> dict[str, Any]:
+def void_row(
+    profile: Profile, name: str, point: Point, depth: str | None, ledger: Ledger, reason: str
+) -> dict[str, Any]:
     """The row of a cell that was never measured because its server could not be kept alive."""
     return _frame(profile, name, point, depth, ledger) | _figures(Loop([], 0.0, 0.0)) | {
         **dict.fromkeys(("steps", "drafted", "accepted", "accepted_per_position")),

@@ -71,12 +71,7 @@ def _concurrency(frame: pd.DataFrame) -> alt.X:
 def nothing(what: str) -> alt.Chart:
     """What stands in a chart's place when there is nothing to draw: a sentence, not an empty frame."""
     text = pd.DataFrame({"text": [f"{what}: {tables.NOT_MEASURED}"]})
-    return (
-        alt.Chart(text)
-        .mark_text(fontSize=14, color=INK)
-        .encode(text="text:N")
-        .properties(width=WIDTH, height=60)
-    )
+    return alt.Chart(text).mark_text(fontSize=14, color=INK).encode(text="text:N").properties(width=WIDTH, height=60)
 
 
 def against_concurrency(
@@ -145,9 +140,7 @@ def against_concurrency(
         ]
         lost = void[void.workload == workload]
         if len(lost):
-            hollow = alt.Chart(lost.round(3)).mark_point(
-                filled=False, size=80, strokeWidth=1.5, strokeDash=[2, 2]
-            )
+            hollow = alt.Chart(lost.round(3)).mark_point(filled=False, size=80, strokeWidth=1.5, strokeDash=[2, 2])
             layers.append(hollow.encode(x=x, y=y, color=colour, shape=shape, tooltip=why))
         panels.append(alt.layer(*layers).properties(title=workload, width=_panel(len(workloads)), height=260))
     note = "bars: intervals; hollow, dashed: void cells, in no average" if len(void) else "bars: intervals"
@@ -160,9 +153,7 @@ def _panel(count: int) -> int:
 
 def throughput(summary: pd.DataFrame, cells: pd.DataFrame) -> alt.TopLevelMixin:
     """Output throughput of all streams together against C."""
-    return against_concurrency(
-        summary, cells, "throughput", "Output throughput", "output tokens/s, all streams"
-    )
+    return against_concurrency(summary, cells, "throughput", "Output throughput", "output tokens/s, all streams")
 
 
 def stream(summary: pd.DataFrame, cells: pd.DataFrame) -> alt.TopLevelMixin:
@@ -204,13 +195,9 @@ def survival(pool: pd.DataFrame) -> alt.TopLevelMixin:
         number = base.mark_text(dy=-6, fontSize=10).encode(
             text=alt.Text("survival:Q", format=".0%"), color=alt.value(INK)
         )
-        panels.append(
-            alt.layer(base.mark_bar(), number).properties(title=str(name), width=_panel(2) - 25, height=170)
-        )
+        panels.append(alt.layer(base.mark_bar(), number).properties(title=str(name), width=_panel(2) - 25, height=170))
     chart = alt.concat(*panels, columns=2)
-    return chart.properties(
-        title=alt.Title("Acceptance per position", subtitle="of the steps that had a draft")
-    )
+    return chart.properties(title=alt.Title("Acceptance per position", subtitle="of the steps that had a draft"))
 
 
 def breakeven(costs: pd.DataFrame, workload: str | None = None) -> alt.TopLevelMixin:
@@ -227,9 +214,7 @@ def breakeven(costs: pd.DataFrame, workload: str | None = None) -> alt.TopLevelM
     keep += ["step_cost", "step_cost_lo", "step_cost_hi", "speed_up"]
     frame = frame[keep].round(4)
     scale = alt.Scale(domain=[low, top], nice=False, zero=False)
-    line = alt.Chart(pd.DataFrame({"x": [low, top], "y": [low, top]})).mark_line(
-        color="#888888", strokeDash=[5, 4]
-    )
+    line = alt.Chart(pd.DataFrame({"x": [low, top], "y": [low, top]})).mark_line(color="#888888", strokeDash=[5, 4])
     line = line.encode(
         x=alt.X("x:Q", scale=scale, title="step-cost ratio r", axis=alt.Axis(tickCount=8)),
         y=alt.Y("y:Q", scale=scale),

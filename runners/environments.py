@@ -123,13 +123,15 @@ def explain(name: str, output: str, log: Path) -> str:
     lines = output.splitlines()
     missing = next((line for line in lines if "No matching distribution found" in line), "")
     wanted = missing.rsplit(" ", 1)[-1]
-    unreachable = ("NewConnectionError", "Name or service not known", "Temporary failure in name resolution",
-                   "Connection refused", "ConnectTimeoutError", "Network is unreachable", "ProxyError", "SSLError")  # fmt: skip
+    unreachable = (
+        *("NewConnectionError", "ConnectTimeoutError", "Connection refused", "Network is unreachable", "ProxyError"),
+        *("Name or service not known", "Temporary failure in name resolution", "SSLError"),
+    )
     # A closed network also ends in "No matching distribution": the connection is then the real cause.
     if any(word in output for word in unreachable):
         return (
-            f"Environment {name}: the package index is unreachable; set PIP_INDEX_URL (or PIP_FIND_LINKS to a folder of "
-            f"wheels) and run the same command again (pip's output: {log})."
+            f"Environment {name}: the package index is unreachable; set PIP_INDEX_URL (or PIP_FIND_LINKS to a folder "
+            f"of wheels) and run the same command again (pip's output: {log})."
         )
     if "+cpu" in wanted:
         return (
@@ -137,8 +139,12 @@ def explain(name: str, output: str, log: Path) -> str:
             f"wheel index, or PIP_FIND_LINKS to a folder that holds the wheel (pip's output: {log})."
         )
     if missing:
-        return f"Environment {name}: pip finds no {wanted} for Python {platform.python_version()} (pip's output: {log})."
+        return (
+            f"Environment {name}: pip finds no {wanted} for Python {platform.python_version()} (pip's output: {log})."
+        )
     if "No space left on device" in output:
-        return f"Environment {name}: the disk of {folder(name).parent} is full; free some space or set SPECVERDICT_CACHE."
+        return (
+            f"Environment {name}: the disk of {folder(name).parent} is full; free some space or set SPECVERDICT_CACHE."
+        )
     last = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "no output")
     return f"Environment {name}: pip failed ({last.strip()[:200]}); its output is in {log}."

@@ -28,18 +28,12 @@ def _range(values: pd.Series) -> str:
 
 
 def _triple(row, name: str, decimals: int = 2) -> str:
-    return (
-        MISSING
-        if row is None
-        else intervals.written(row[name], row[f"{name}_lo"], row[f"{name}_hi"], decimals)
-    )
+    return MISSING if row is None else intervals.written(row[name], row[f"{name}_lo"], row[f"{name}_hi"], decimals)
 
 
 def _at(frame: pd.DataFrame, configuration: str, workload: str, concurrency: int):
     rows = frame[
-        (frame.configuration == configuration)
-        & (frame.workload == workload)
-        & (frame.concurrency == concurrency)
+        (frame.configuration == configuration) & (frame.workload == workload) & (frame.concurrency == concurrency)
     ]
     return rows.iloc[0] if len(rows) else None
 

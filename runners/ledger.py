@@ -43,7 +43,9 @@ def write_atomic(path: Path, content: bytes) -> None:
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise UserError(f"{path} could not be written ({error.strerror}); finished cells are kept, run again.") from error
+        raise UserError(
+            f"{path} could not be written ({error.strerror}); finished cells are kept, run again."
+        ) from error
 
 
 def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
@@ -69,7 +71,9 @@ class Ledger:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise UserError(f"{self.cells_path} line {number} is not JSON; delete that line and run again.") from error
+                raise UserError(
+                    f"{self.cells_path} line {number} is not JSON; delete that line and run again."
+                ) from error
             if row.get("schema_version") != SCHEMA_VERSION:
                 raise UserError(
                     f"{self.cells_path} line {number} has schema_version {row.get('schema_version')}, "
@@ -121,7 +125,9 @@ class Ledger:
             os.replace(part, path)
         except OSError as error:
             part.unlink(missing_ok=True)
-            raise UserError(f"{path} could not be written ({error.strerror}); finished cells are kept, run again.") from error
+            raise UserError(
+                f"{path} could not be written ({error.strerror}); finished cells are kept, run again."
+            ) from error
 
     def requests(self) -> pd.DataFrame:
         path = self.folder / "requests.parquet"

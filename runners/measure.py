@@ -42,7 +42,7 @@ def configuration(
     With `strict` an engine that cannot be installed or started raises (it was asked for by name);
     without, it makes the outcome "not measured here". Bad input always raises UserError.
     """
-    chosen = profile.configuration(name)
+    profile.configuration(name)  # an unknown name is an error before anything else
     ledger = Ledger(runs / profile.name / name)
     every = [p for d in profile.workload.depths for p in campaign.points(profile, d)]
     moved = ledger.set_aside({campaign.key(profile, name, p) for p in every})
@@ -82,7 +82,9 @@ def _instruments(profile: Profile, name: str, runs: Path) -> Instruments:
     if profile.gates.equal_to_reference_floor is not None:
         files = model.files(profile, None, progress.say)
         if files.folder is None:
-            raise UserError(f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder.")
+            raise UserError(
+                f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder."
+            )
         with progress.span("reference"):
             for one in sets.values():
                 found = reference.answers(files.folder, one, profile.workload.output_tokens, progress.say)

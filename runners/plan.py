@@ -19,7 +19,9 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
     estimates = campaign.estimate(profile, depth, runs, clock)
     print(f"profile {profile.name}: {profile.title}")
-    print(f"depth {depth}: {chosen.rounds} server start(s) of each configuration, repeats by concurrency {chosen.repeats}")
+    print(
+        f"depth {depth}: {chosen.rounds} server start(s) of each configuration, repeats by concurrency {chosen.repeats}"
+    )
     gib = profile.target.bytes_on_disk / 1e9
     print(f"target {profile.target.name}, {profile.target.precision}, {gib:,.1f} GB on disk\n")
     for name, c in profile.configurations.items():
@@ -33,7 +35,9 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
         if c.attach:
             print(f"  attach       {c.attach.url} (not started, not stopped by us)")
         else:
-            print(f"  environment  {' '.join(f'{k}={shlex.quote(v)}' for k, v in line.env.items()) or '(nothing added)'}")
+            print(
+                f"  environment  {' '.join(f'{k}={shlex.quote(v)}' for k, v in line.env.items()) or '(nothing added)'}"
+            )
             print(f"  command      {shlex.join(line.argv)}")
         print(f"  cap          {c.max_running_requests} running requests")
         capped = [c_ for c_ in profile.workload.concurrencies if c_ > c.max_running_requests]
@@ -46,5 +50,7 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
     print(f"prompt sets {', '.join(profile.workload.prompt_sets)}; concurrencies {profile.workload.concurrencies}; "
           f"{profile.workload.output_tokens} output tokens a request, end of text ignored; "
           f"temperature {profile.workload.temperature:g}")  # fmt: skip
-    print(f"in all about {minutes(total)}, of which {minutes(starts)} are server starts; port 0 stands for any free port")
+    print(
+        f"in all about {minutes(total)}, of which {minutes(starts)} are server starts; port 0 stands for any free port"
+    )
     return 0

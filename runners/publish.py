@@ -17,7 +17,9 @@ PUBLISHED = ("cells.jsonl", "requests.parquet", "server.log", "environment.json"
 def publish(profile: Profile, runs: Path) -> int:
     source, target = runs / profile.name, paths.PUBLISHED_RUNS / profile.name
     if not source.is_dir():
-        raise UserError(f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first.")
+        raise UserError(
+            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
+        )
     if source.resolve() == target.resolve():
         raise UserError(f"{source} is the published folder already; name another one with --runs.")
     shutil.rmtree(target, ignore_errors=True)

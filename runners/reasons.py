@@ -65,9 +65,7 @@ def flip(row: dict) -> str:
     if row["method"] == "ngram":
         return f"text that repeats more: over {cost:.2f} tokens per step" + _cheaper(length)
     chance = acceptance.acceptance_for(cost, int(ceiling) - 1)
-    return f"an accept length over {cost:.2f}, each draft accepted with chance {chance:.0%}" + _cheaper(
-        length
-    )
+    return f"an accept length over {cost:.2f}, each draft accepted with chance {chance:.0%}" + _cheaper(length)
 
 
 def _cheaper(length: float) -> str:

@@ -44,7 +44,9 @@ def _compute(python: Path, script: Path, folder: Path, prompts: PromptSet, outpu
     }
     asked, part = place.with_suffix(".request.json"), place.with_suffix(".part")
     asked.write_text(json.dumps(request))
-    done = subprocess.run([str(python), str(script), str(folder), str(asked), str(part)], capture_output=True, text=True)
+    done = subprocess.run(
+        [str(python), str(script), str(folder), str(asked), str(part)], capture_output=True, text=True
+    )
     asked.unlink()
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]

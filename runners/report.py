@@ -42,10 +42,19 @@ def report(
     _prepare(profile)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
     estimates = campaign.estimate(profile, depth, runs, clock)
-    expected = sum(e.total for name, e in estimates.items() if not only or name in only)
-    cells = sum(len(campaign.missing(profile, n, depth, runs)) for n in estimates if not only or n in only)
-    basis = next(iter(estimates.values())).basis
-    print(f"{profile.name}, {depth}: {cells} cells to measure, about {plan.minutes(expected)} (by {basis}), then the book", flush=True)
+    names = [name for name in estimates if not only or name in only]
+    expected = sum(estimates[name].total for name in names)
+    cells = {
+        campaign.label(name, point): clock.cell(name, point)
+        for name in names
+        for point in campaign.missing(profile, name, depth, runs)
+    }
+    basis = estimates[names[0]].basis
+    print(
+        f"{profile.name}, {depth}: {len(cells)} cells to measure, "
+        f"about {plan.minutes(expected)} (by {basis}), then the book",
+        flush=True,
+    )
     events = paths.BUILD / "events.jsonl"
     events.parent.mkdir(parents=True, exist_ok=True)
     events.write_text("")
@@ -95,7 +104,10 @@ def _snakemake(
     argv = [sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--cores", "1"]
     argv += ["--directory", str(paths.ROOT), "--rerun-triggers", "mtime", "--rerun-incomplete", "--keep-going"]
     argv += ["--nolock", *options, "--config", *(f"{k}={v}" for k, v in config.items())]
-    env = os.environ | {"PYTHONPATH": str(paths.ROOT), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    env = os.environ | {
+        "PYTHONPATH": str(paths.ROOT),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
     return subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT if out else None, env=env)
 
 
@@ -111,41 +123,56 @@ def _why(log: Path) -> str:
 
 
 class Follower:
-    """Reads the event file as it grows and keeps one line on the terminal up to date."""
+    """Reads the event file as it grows and keeps one line on the terminal up to date.
 
-    def __init__(self, events: Path, cells: int, expected_s: float):
+    cells: label -> seconds it is expected to take; expected_s: all of them with starts and warm-ups.
+    """
+
+    def __init__(self, events: Path, cells: dict[str, float], expected_s: float):
         self._handle = open(events)  # noqa: SIM115 - read as long as the report runs
-        self._cells, self._expected = cells, expected_s
+        self._cells, self._beside = cells, max(expected_s - sum(cells.values()), 0.0)
         self._began, self._last_line = time.monotonic(), 0.0
+        self._took: dict[str, float] = {}
+        self._now = "starting"
         self.spent: Counter[str] = Counter()
-        self._done, self._now, self._said = 0, "starting", ""
+
+    def left(self) -> float:
+        """Seconds still to go: what is expected, corrected by how the finished cells compared with it."""
+        done = sum(self._cells.get(label, 0.0) for label in self._took)
+        total = sum(self._cells.values())
+        pace = sum(self._took.values()) / done if len(self._took) >= 3 and done > 0 else 1.0
+        return (total - done) * pace + (self._beside * (1 - done / total) if total else 0.0)
 
     def show(self, last: bool = False) -> None:
-        fresh = False
-        for line in self._handle:
-            event = json.loads(line)
-            if event["kind"] == "span":
-                self.spent[event["what"]] += event["seconds"]
-            elif event["kind"] == "cell" and event["state"] == "ends":
-                self._done += 1
-            elif event["kind"] == "cell":
-                self._now, fresh = event["label"], True
-            elif event["kind"] == "say":
-                self._now, fresh = event["text"], True
-                if "void" in event["text"] or "not measured" in event["text"]:
-                    print(f"\r\033[K  {event['text']}" if sys.stdout.isatty() else f"  {event['text']}", flush=True)
-        elapsed = time.monotonic() - self._began
-        engine_s = sum(self.spent[k] for k in ENGINE_WORK)
-        # The estimate is corrected by how the finished part compared with what was expected of it.
-        left = max(self._expected - engine_s, 0.0) if self._expected else 0.0
+        fresh = self._read()
         words = (
-            f"[{self._done}/{self._cells} cells · {elapsed / 60:.1f} min · about {plan.minutes(left)} left] {self._now}"
+            f"[{len(self._took)}/{len(self._cells)} cells · {(time.monotonic() - self._began) / 60:.1f} min · "
+            f"about {plan.minutes(self.left())} left] {self._now}"
         )
         if sys.stdout.isatty():
             print(f"\r\033[K{words[:160]}", end="\n" if last else "", flush=True)
         elif last or (fresh and time.monotonic() - self._last_line > 10):
             self._last_line = time.monotonic()
             print(words, flush=True)
+
+    def _read(self) -> bool:
+        """Take in what is new; True when the line has something new to say."""
+        fresh = False
+        for line in self._handle:
+            event = json.loads(line)
+            if event["kind"] == "span":
+                self.spent[event["what"]] += event["seconds"]
+                continue
+            fresh = True
+            if event["kind"] == "say":
+                self._now = event["text"]
+                if ": void: " in self._now or "not measured here" in self._now:
+                    print(f"\r\033[K  {self._now}" if sys.stdout.isatty() else f"  {self._now}", flush=True)
+            elif event["state"] == "ends":
+                self._took[event["label"]] = event["seconds"]
+            else:
+                self._now = event["label"]
+        return fresh
 
 
 def _close(profile: Profile, runs: Path, depth: str, wall: float, spent: Counter) -> None:
@@ -156,9 +183,19 @@ def _close(profile: Profile, runs: Path, depth: str, wall: float, spent: Counter
     own = wall - engine_s
     parts = " · ".join(f"{k} {v:.0f} s" for k, v in sorted(spent.items()))
     share = own / wall if wall else 0
-    print(f"\n{wall / 60:.1f} min in all; engines loading and answering {engine_s:.0f} s; our own overhead {own:.0f} s ({share:.0%})")
+    print(
+        f"\n{wall / 60:.1f} min in all; engines loading and answering {engine_s:.0f} s; "
+        f"our own overhead {own:.0f} s ({share:.0%})"
+    )
     print(f"  {parts}")
-    timing = {"wall_s": wall, "engine_s": engine_s, "own_s": own, "own_share": share, "depth": depth, "spans_s": dict(spent)}
+    timing = {
+        "wall_s": wall,
+        "engine_s": engine_s,
+        "own_s": own,
+        "own_share": share,
+        "depth": depth,
+        "spans_s": dict(spent),
+    }
     (runs / profile.name / f"report-{depth}.json").write_text(json.dumps(timing, indent=1) + "\n")
     print()
     print(verdict.markdown(verdict.load(runs, profile.name)))

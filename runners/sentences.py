@@ -148,8 +148,6 @@ def reported_best(case: pd.DataFrame) -> str:
     )
 
 
-def shown(
-    frame: pd.DataFrame, *index: str, empty: str = f"{MISSING.capitalize()}."
-) -> pd.DataFrame | Markdown:
+def shown(frame: pd.DataFrame, *index: str, empty: str = f"{MISSING.capitalize()}.") -> pd.DataFrame | Markdown:
     """A table under its row names, or a sentence in its place: an empty frame tells a reader nothing."""
     return frame.set_index(list(index)) if len(frame) else Markdown(empty)

@@ -226,11 +226,15 @@ class Attached(Running):
 
 
 @contextmanager
-def attach(base_url: str, health_path: str = "/health", progress: Callable[[str], None] = lambda _: None) -> Iterator[Attached]:
+def attach(
+    base_url: str, health_path: str = "/health", progress: Callable[[str], None] = lambda _: None
+) -> Iterator[Attached]:
     """UserError when nothing answers there."""
     attached = Attached(base_url, health_path)
     if not attached.alive():
-        raise UserError(f"No server answers at {base_url}{health_path}; start it, or correct `attach.url` in the profile.")
+        raise UserError(
+            f"No server answers at {base_url}{health_path}; start it, or correct `attach.url` in the profile."
+        )
     progress(f"attached to {base_url}")
     yield attached
 

@@ -86,9 +86,7 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
             | {
                 "workload": "all",
                 "output_tokens_per_second": summed["output_tokens"] / summed["seconds"],
-                "stream_tokens_per_second_p50": float(
-                    stats.hmean(group.stream_tokens_per_second_p50.astype(float))
-                ),
+                "stream_tokens_per_second_p50": float(stats.hmean(group.stream_tokens_per_second_p50.astype(float))),
                 "ttft_ms_p50": group.ttft_ms_p50.mean(),
                 "tpot_ms_p50": group.tpot_ms_p50.mean(),
                 "capped_at": group.capped_at.min(),
@@ -238,9 +236,7 @@ def ratio_of(
         u, v = u.align(v, join="inner")
     if min(len(u), len(v)) < 2:
         return Interval(point, np.nan, np.nan, min(len(x), len(y)), NOTHING)
-    if (
-        metric == "throughput"
-    ):  # Little's law again: the ratio of throughputs is that of mean durations, turned round
+    if metric == "throughput":  # Little's law again: the ratio of throughputs is that of mean durations, turned round
         u, v = v, u
     raw = float(statistic(u) / statistic(v))
     lo, hi = bootstrap(

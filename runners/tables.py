@@ -65,9 +65,7 @@ def ledger_lines(path: Path) -> list[dict]:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise UserError(
-                f"{where} is not JSON ({error.msg}); remove that line and run the report again."
-            ) from error
+            raise UserError(f"{where} is not JSON ({error.msg}); remove that line and run the report again.") from error
         if not isinstance(row, dict) or "key" not in row:
             raise UserError(f"{where} is no cell (it has no key); remove that line and run the report again.")
         if row.get("schema_version") != SCHEMA_VERSION:
@@ -129,9 +127,7 @@ def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
     frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)
     if frame.empty:
         frame = frame.astype({"concurrency": "int64", "repeat": "int64", "attempts": "int64"})
-        return frame.assign(reason=pd.Series(dtype=object), rank=pd.Series(dtype="int64")).drop(
-            columns="rank"
-        )
+        return frame.assign(reason=pd.Series(dtype=object), rank=pd.Series(dtype="int64")).drop(columns="rank")
     # A field this version does not know may hold anything: only the known ones are made numbers.
     frame = pd.concat([_typed(frame[known].copy()), frame[extra]], axis=1)
     frame["reason"] = [("; ".join(r) if isinstance(r, list) else "") for r in frame.reasons]
@@ -219,9 +215,7 @@ def planned(profile: str) -> pd.DataFrame:
 def points(profile: str, measured: pd.DataFrame) -> list[tuple[str, int]]:
     """(workload, concurrency) of the profile and of what was measured; workload "all" is the pool of them."""
     found = plan(profile)
-    workloads = dict.fromkeys(
-        [*(found.workload.prompt_sets if found else ()), *sorted(set(measured.workload))]
-    )
+    workloads = dict.fromkeys([*(found.workload.prompt_sets if found else ()), *sorted(set(measured.workload))])
     steps = sorted({*(found.workload.concurrencies if found else ()), *map(int, measured.concurrency)})
     return [(w, c) for w in [*workloads, "all"] for c in steps]
 

@@ -19,9 +19,7 @@ USES = {
 }
 
 
-def _choose(
-    pool: pd.DataFrame, summary: pd.DataFrame, requests: pd.DataFrame, use: str, level, seed
-) -> dict | None:
+def _choose(pool: pd.DataFrame, summary: pd.DataFrame, requests: pd.DataFrame, use: str, level, seed) -> dict | None:
     """Best and runner-up configuration for a use in one workload; None when nothing was measured."""
     title, metric, unit, concurrency = USES[use]
     rows = summary[summary[metric].notna()]
@@ -74,11 +72,7 @@ def decide(
     single-stream one.
     """
     good = statistics.keyed(tables.ok(cells)).assign(status="ok")
-    every = (
-        pd.concat([good, statistics.pooled(cells).assign(status="ok")], ignore_index=True)
-        if len(good)
-        else good
-    )
+    every = pd.concat([good, statistics.pooled(cells).assign(status="ok")], ignore_index=True) if len(good) else good
     summary = statistics.summarise(cells, requests, level, seed, with_pooled=True)
     uses, by_workload = {}, []
     for use in USES:
@@ -91,9 +85,7 @@ def decide(
                 by_workload.append({"use": use, "workload": workload, **chosen})
     points = []
     for row in breakeven.step_costs(cells, requests, level, seed).to_dict("records"):
-        ratio = Interval(
-            row["speed_up"], row["speed_up_lo"], row["speed_up_hi"], int(row["n_repeats"]), row["unit"]
-        )
+        ratio = Interval(row["speed_up"], row["speed_up_lo"], row["speed_up_hi"], int(row["n_repeats"]), row["unit"])
         row["pays"] = pays(ratio, margin) if pd.notna(ratio.point) else tables.NOT_MEASURED
         points.append(row | {"cause": cause(row), "flip": flip(row)})
     winner = uses["throughput"] or uses["single_stream"]

@@ -72,9 +72,7 @@ class Reported(SphinxRole):
             table = pd.read_csv(path).set_index("configuration")
             value, text = evaluate(ast.parse(expression.strip(), mode="eval"), table)
         except (KeyError, ValueError, SyntaxError) as error:
-            message = self.inliner.reporter.warning(
-                f"reported figure {self.text!r}: {error!r}", line=self.lineno
-            )
+            message = self.inliner.reporter.warning(f"reported figure {self.text!r}: {error!r}", line=self.lineno)
             return [], [message]
         shown = format(value, form.strip() or ".10g")
         if self.working:
@@ -99,9 +97,7 @@ class ReportedTable(Directive):
         path = Path(env.srcdir) / FOLDER / self.arguments[0]
         env.note_dependency(str(path))
         form = self.options.get("format", ".10g")
-        frame = pd.read_csv(
-            path, dtype=None if "value" in self.options else str, keep_default_na=False, na_values=[""]
-        )
+        frame = pd.read_csv(path, dtype=None if "value" in self.options else str, keep_default_na=False, na_values=[""])
         if "value" in self.options:
             header, body = self._matrix(frame, form)
         else:

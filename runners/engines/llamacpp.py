@@ -23,7 +23,9 @@ def program() -> list[str]:
 def arguments(profile: Profile, c: Configuration, files: Files, host: str, port: int) -> dict[str, Any]:
     """Flags under llama-server's own names; the context is per slot there, so it is multiplied."""
     if files.gguf is None:
-        raise UserError(f"llama.cpp serves a GGUF file and target {profile.target.name} names none; set it in the profile.")
+        raise UserError(
+            f"llama.cpp serves a GGUF file and target {profile.target.name} names none; set it in the profile."
+        )
     flags: dict[str, Any] = {
         "model": files.gguf,
         "alias": profile.target.name,

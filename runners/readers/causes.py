@@ -100,9 +100,7 @@ class Errors:
         if kind == OTHER and drafter and phase != "ready":
             kind = "draft load"  # not while serving: every step passes the drafter's code then
         during = f" while {phase}" if phase else ""
-        during = {" while ready": " while serving", " while restarted": " after a restart"}.get(
-            during, during
-        )
+        during = {" while ready": " while serving", " while restarted": " after a restart"}.get(during, during)
         verb = "refused a request" if weight == REQUEST else "failed"
         self._best = (key, f"{who or self.engine} {verb}{during}: {text}", kind)
 
@@ -135,9 +133,7 @@ class Errors:
         if not _EXCEPTION.match(body):
             return False
         opened = waiting.pop(0)
-        self._uncaught = self._uncaught or not (
-            source.strip("rank0123456789") or opened.silent or self.stopping
-        )
+        self._uncaught = self._uncaught or not (source.strip("rank0123456789") or opened.silent or self.stopping)
         if not waiting:
             del self._open[source]
         if re.search(r"validation errors? for \w+$|:$", body):

@@ -55,9 +55,7 @@ _OWN = re.compile(
     r"|~?\w+: |\.{3,}"
 )
 # Said at error level by healthy servers: memory is first estimated with the drafter alone.
-_HARMLESS = re.compile(
-    r"this warning is normal|while trying to fit params|common_fit_params|failed to fit params"
-)
+_HARMLESS = re.compile(r"this warning is normal|while trying to fit params|common_fit_params|failed to fit params")
 _ERROR = re.compile(
     r"error loading model|failed to (?:load|initialize|create|allocate|process|decode)|unable to allocate"
     r"|couldn't bind|exiting due to|terminate called|GGML_ASSERT|CUDA error|std::bad_alloc|^Killed$|^error: "
@@ -65,9 +63,7 @@ _ERROR = re.compile(
 )
 # A mere warning: the server then lives on without speculation.
 _VOCABULARY = re.compile(r"draft model (?:vocab|bos|eos)\b.* must (?:closely )?match target")
-_WRAPPER = re.compile(
-    r"exiting due to|failed to load model(?:$|, ?'| ')|llama_model_load_from_file|terminate called"
-)
+_WRAPPER = re.compile(r"exiting due to|failed to load model(?:$|, ?'| ')|llama_model_load_from_file|terminate called")
 _FATAL = re.compile(
     r"exiting due to|terminate called|GGML_ASSERT|CUDA error|^Killed$|^error: |Segmentation fault|fatal error"
 )
@@ -218,9 +214,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             ):
                 if _FATAL.search(body):
                     errors.mark_fatal(phases.ready)
-                weight = (
-                    REQUEST if "send_error: task id" in body else WRAPPER if _WRAPPER.search(body) else ROOT
-                )
+                weight = REQUEST if "send_error: task id" in body else WRAPPER if _WRAPPER.search(body) else ROOT
                 errors.add(body, weight=weight)
                 ours = True
             if not (ours or level or _OWN.match(body) or phase or not body):

@@ -50,9 +50,7 @@ def samples(text: str, prefixes: Iterable[str] = ("",)) -> list[Sample]:
 
 def total(found: list[Sample], name: str, **labels: str) -> float | None:
     """Sum of a metric over all samples with these labels; None when there is none, which is not 0."""
-    values = [
-        s.value for s in found if s.name == name and all(s.labels.get(k) == v for k, v in labels.items())
-    ]
+    values = [s.value for s in found if s.name == name and all(s.labels.get(k) == v for k, v in labels.items())]
     return sum(values) if values else None
 
 

@@ -20,9 +20,7 @@ def _fits(length: float, rate: float, d: int) -> tuple[bool, bool]:
     return old, new
 
 
-def infer(
-    pairs: Iterable[tuple[float, float]], num_draft_tokens: int | None = None
-) -> tuple[str, int | None]:
+def infer(pairs: Iterable[tuple[float, float]], num_draft_tokens: int | None = None) -> tuple[str, int | None]:
     """Which meaning the printed rate has, and num_draft_tokens, from (accept length, rate) pairs of one
     server.
 

@@ -57,9 +57,7 @@ class Counters:
         positions = None
         if later is not None:
             earlier = earlier + [0] * (len(later) - len(earlier))
-            positions = [
-                difference(f"accepted_per_position[{i}]", n, earlier[i]) for i, n in enumerate(later)
-            ]
+            positions = [difference(f"accepted_per_position[{i}]", n, earlier[i]) for i, n in enumerate(later)]
         return Counters(
             **counts,
             accepted_per_position=positions,

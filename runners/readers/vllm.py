@@ -30,9 +30,7 @@ PHASES: list[tuple[str, re.Pattern]] = [
     ("starting ranks", re.compile(r"\] Initializing a V1 LLM engine")),
     (
         "loading weights",
-        re.compile(
-            r"\] Starting to load model |Loading \w+ checkpoint shards:|Multi-thread loading \w*shards:"
-        ),
+        re.compile(r"\] Starting to load model |Loading \w+ checkpoint shards:|Multi-thread loading \w*shards:"),
     ),
     # The CPU build prints this for the n-gram drafter too, which loads nothing.
     ("loading drafter", re.compile(r"\] Loading drafter model")),
@@ -75,9 +73,7 @@ _FATAL = re.compile(
     r"EngineCore (?:failed to start|encountered a fatal error)|EngineDeadError|WorkerProc failed"
     r"|Engine core initialization failed|died unexpectedly"
 )
-_STOP = re.compile(
-    r"\[shutdown\] API server: shutdown triggered|trigger received signal=|INFO: +Shutting down"
-)
+_STOP = re.compile(r"\[shutdown\] API server: shutdown triggered|trigger received signal=|INFO: +Shutting down")
 _ANSWERED = re.compile(r'"POST /\S+ HTTP/[\d.]+" 200')
 # Warnings of Python and PyTorch, banners, progress bars: not vLLM's form, but nothing new either.
 _FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed \||Process \w|.*it/s\]")

@@ -14,7 +14,14 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 # What describes the file it came from, not the model it is.
-ORIGIN_KEYS = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version", "dtype", "torch_dtype")
+ORIGIN_KEYS = (
+    "quantization_config",
+    "_name_or_path",
+    "_model_name_or_path",
+    "transformers_version",
+    "dtype",
+    "torch_dtype",
+)
 
 
 def main(source: Path, output: Path) -> None:

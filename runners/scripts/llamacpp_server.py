@@ -25,7 +25,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--parallel", type=int, required=True, help="slots: the cap on running requests")
     p.add_argument("--ctx-size", type=int, required=True, help="tokens over all slots")
     p.add_argument("--threads", type=int, required=True)
-    p.add_argument("--cache-ram", type=int, default=0, help="host memory for old prompts, MiB (0: off, so a prompt is never free)")
+    p.add_argument(
+        "--cache-ram", type=int, default=0, help="host memory for old prompts, MiB (0: off, so a prompt is never free)"
+    )
     p.add_argument("--spec-type", help="e.g. draft-eagle3, ngram-simple")
     p.add_argument("--spec-draft-model", help="drafter, a GGUF file")
     p.add_argument("--spec-draft-n-max", type=int, help="K, tokens drafted per verification step")

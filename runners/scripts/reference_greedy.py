@@ -30,7 +30,9 @@ def main(folder: Path, request_file: Path, answer_file: Path) -> None:
     prompts = sorted(request["prompts"], key=lambda p: sum(len(m["content"]) for m in p["messages"]))
     for start in range(0, len(prompts), request["batch"]):
         batch = prompts[start : start + request["batch"]]
-        texts = [tokenizer.apply_chat_template(p["messages"], tokenize=False, add_generation_prompt=True) for p in batch]
+        texts = [
+            tokenizer.apply_chat_template(p["messages"], tokenize=False, add_generation_prompt=True) for p in batch
+        ]
         inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
         output = model.generate(
             **inputs, max_new_tokens=n, min_new_tokens=n, do_sample=False, pad_token_id=tokenizer.pad_token_id

@@ -86,9 +86,7 @@ def test_very_old_lines_have_a_length_and_no_rate():
         "[10:00:17 TP0] Decode batch. ",
     ],
 )
-@pytest.mark.parametrize(
-    "graph", ["", "cuda graph: True, ", "npu graph: False, ", "pre-allocated usage: 0.10, "]
-)
+@pytest.mark.parametrize("graph", ["", "cuda graph: True, ", "npu graph: False, ", "pre-allocated usage: 0.10, "])
 def test_decode_lines_of_all_builds(head, graph):
     line = decode("accept len: 1.65, accept rate: 0.41, " + graph, head)
     alone, (whole,) = sglang.acceptance_of(line), sglang.read_log([line + "\n"]).acceptance
@@ -258,9 +256,7 @@ def test_meta_info_under_old_and_new_names():
     }
     counters = sglang.counters_from_meta_info([old, new, {"completion_tokens": 4}])
     assert (counters.steps, counters.accepted, counters.drafted, counters.output_tokens) == (15, 9, 45, 30)
-    assert (
-        counters.accepted_per_position == [6, 3] and sum(counters.accepted_per_position) == counters.accepted
-    )
+    assert counters.accepted_per_position == [6, 3] and sum(counters.accepted_per_position) == counters.accepted
     merged = sglang.read_counters((FIXTURES / "sglang_metrics.txt").read_text(), meta_info=[old])
     assert (merged.steps, merged.accepted, merged.running) == (10, 6, 48.0)
     assert sglang.counters_from_meta_info([{"completion_tokens": 4}]).accepted is None

@@ -72,9 +72,7 @@ def test_older_log_rate_first_progress_bars_and_a_death_while_serving():
     reading = read("vllm_old.log")
     busy, idle = reading.acceptance
     assert (busy.accept_length, busy.printed_rate, busy.recomputed_rate) == (1.66, 0.22, 0.22)
-    assert (
-        idle.idle and idle.printed_rate is None and idle.recomputed_rate is None and idle.per_position is None
-    )
+    assert idle.idle and idle.printed_rate is None and idle.recomputed_rate is None and idle.per_position is None
     assert reading.generation == "acceptance line with rate first"
     assert [p.name for p in reading.phases][-3:] == ["loading weights", "capturing graphs", "ready"]
     assert reading.unknown_lines == 0  # bars redrawn by carriage returns, one with a log line glued behind it
@@ -102,9 +100,7 @@ def test_a_killed_worker_beats_the_launchers_wrappers():
 
 VOCABULARY = "ValueError: Target and draft model should have the same vocabulary size. 49152 != 32000"
 DTYPE = "RuntimeError: expected mat1 and mat2 to have the same dtype, but got: float != c10::BFloat16"
-STORE = (
-    "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined."
-)
+STORE = "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined."
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ args, _ = p.parse_known_args()  # an engine's own flags pass by
 
 STATE = {"running": 0, "requests": 0, "drafts": 0}
 LOCK = threading.Lock()
-WORDS = ("the tower by the sea was built of grey stone and its lamp could be seen far away at night because "
-         "every ship needs a sign to find home when storms hide all other lights along a rocky coast").split()  # fmt: skip
+WORDS = """the tower by the sea was built of grey stone and its lamp could be seen far away at night because
+every ship needs a sign to find home when storms hide all other lights along a rocky coast""".split()
 
 
 class Handler(BaseHTTPRequestHandler):

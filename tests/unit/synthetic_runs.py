@@ -91,9 +91,7 @@ def _cell(rng, configuration, workload, c, repeat, prompts):
     return cell, frame
 
 
-def write(
-    root: Path, repeats: int = 5, prompts: int = 32, missing=("vllm-eagle3-untrained",), seed: int = 7
-) -> Path:
+def write(root: Path, repeats: int = 5, prompts: int = 32, missing=("vllm-eagle3-untrained",), seed: int = 7) -> Path:
     """Write `<root>/lab-cpu/<configuration>/...` and return `root`."""
     rng = np.random.default_rng(seed)
     for configuration in CONFIGURATIONS:

@@ -53,9 +53,7 @@ def test_tokens_per_step_counts_undrafted_steps():
     assert acceptance.effective_length(row | {"method": "eagle3"}) == pytest.approx(2.3)
 
 
-@pytest.mark.parametrize(
-    ("a", "k", "expected"), [(0.0, 3, 1.0), (1.0, 3, 4.0), (0.5, 3, 1.875), (0.8, 1, 1.8)]
-)
+@pytest.mark.parametrize(("a", "k", "expected"), [(0.0, 3, 1.0), (1.0, 3, 4.0), (0.5, 3, 1.875), (0.8, 1, 1.8)])
 def test_expected_accept_length_and_its_inverse(a, k, expected):
     assert acceptance.expected_accept_length(a, k) == pytest.approx(expected)
     assert acceptance.acceptance_for(expected, k) == pytest.approx(a)
@@ -93,9 +91,7 @@ def test_untrained_control_stands_at_the_floor(cells):
 
 
 def test_ngram_that_never_drafted(cells):
-    own = cells[cells.configuration == "vllm-ngram"].assign(
-        steps=0, drafted=0, accepted=0, accepted_per_position=None
-    )
+    own = cells[cells.configuration == "vllm-ngram"].assign(steps=0, drafted=0, accepted=0, accepted_per_position=None)
     row = acceptance.pooled(own, by=()).iloc[0]
     assert math.isnan(row.accept_length) and row.tokens_per_step == 1.0 and row.survival == []
 

@@ -105,9 +105,7 @@ def test_reported_file_is_checked(tmp_path):
         reported.case(tmp_path / "case.csv")
 
 
-@pytest.mark.parametrize(
-    ("written", "share"), [("about 42%", 0.42), ("25%", 0.25), ("0.42", 0.42), ("42", 0.42)]
-)
+@pytest.mark.parametrize(("written", "share"), [("about 42%", 0.42), ("25%", 0.25), ("0.42", 0.42), ("42", 0.42)])
 def test_printed_rates_are_read_in_any_form(tmp_path, written, share):
     head = ",".join(reported.COLUMNS)
     (tmp_path / "case.csv").write_text(f"{head}\na,sglang,1,2,{written},1.65,4,note\n")

@@ -20,8 +20,14 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("output", "sentence"),
     [
-        ("ERROR: No matching distribution found for torch==2.13.0+cpu", "finds no torch==2.13.0\\+cpu.*set PIP_EXTRA_INDEX_URL"),
-        ("NewConnectionError: refused\nERROR: No matching distribution found for gguf==1", "index is unreachable; set PIP_INDEX_URL"),
+        (
+            "ERROR: No matching distribution found for torch==2.13.0+cpu",
+            "finds no torch==2.13.0\\+cpu.*set PIP_EXTRA_INDEX_URL",
+        ),
+        (
+            "NewConnectionError: refused\nERROR: No matching distribution found for gguf==1",
+            "index is unreachable; set PIP_INDEX_URL",
+        ),
         ("ERROR: No matching distribution found for gguf==99", "pip finds no gguf==99 for Python"),
         ("OSError: [Errno 28] No space left on device", "disk of .* is full"),
         ("ERROR: something else", "pip failed \\(ERROR: something else\\)"),

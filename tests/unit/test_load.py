@@ -16,7 +16,9 @@ def fake(tmp_path):
     def start(*flags):
         port = server.free_port(None)
         argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
-        launch = server.Launch("fake", argv, {}, tmp_path / "log", port, lambda _: None, lambda _: None, grace_seconds=1)
+        launch = server.Launch(
+            "fake", argv, {}, tmp_path / "log", port, lambda _: None, lambda _: None, grace_seconds=1
+        )
         return server.serve(launch)
 
     return start
@@ -72,7 +74,9 @@ def test_gate_language():
     assert gates.language(0.1, 0.2) and gates.language(None, 0.2) and gates.language(0.5, 0.2) is None
 
 
-@pytest.mark.parametrize(("a", "b", "share"), [("abcd", "abcd", 1), ("abxx", "abcd", 0.5), ("", "", 1), ("", "a", 0), ("ab", "abcd", 1)])
+@pytest.mark.parametrize(
+    ("a", "b", "share"), [("abcd", "abcd", 1), ("abxx", "abcd", 0.5), ("", "", 1), ("", "a", 0), ("ab", "abcd", 1)]
+)
 def test_equal_prefix(a, b, share):
     assert gates.prefix_share(a, b) == share
 
@@ -87,7 +91,13 @@ def test_gate_same_text():
 
 @pytest.mark.parametrize(
     ("peak", "concurrency", "cap", "void", "capped"),
-    [(4, 4, 16, False, None), (3, 4, 16, True, None), (2, 4, 2, False, 2), (None, 4, 16, True, None), (1, 4, 2, True, 2)],
+    [
+        (4, 4, 16, False, None),
+        (3, 4, 16, True, None),
+        (2, 4, 2, False, 2),
+        (None, 4, 16, True, None),
+        (1, 4, 2, True, 2),
+    ],
 )
 def test_gate_concurrency(peak, concurrency, cap, void, capped):
     reason, at = gates.held_concurrency(peak, concurrency, cap)

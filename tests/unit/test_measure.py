@@ -112,7 +112,11 @@ def test_speculation_counts_are_kept_raw(tmp_path):
     ],
 )
 def test_a_failed_gate_voids_the_cell_and_keeps_it(tmp_path, flags, reason):
-    changes = {"workload__concurrencies": [1], "request_timeout_seconds": 1, "workload__depths__quick__requests": {1: 1}}
+    changes = {
+        "workload__concurrencies": [1],
+        "request_timeout_seconds": 1,
+        "workload__depths__quick__requests": {1: 1},
+    }
     p = made(tmp_path, SLOW | flags, **changes)
     measure.configuration(p, "base", None, tmp_path)
     (row,) = Ledger(tmp_path / "fake" / "base").rows()

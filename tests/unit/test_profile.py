@@ -55,10 +55,16 @@ def changed(tmp_path, change):
             r"key `configurations.vllm-base.cap` is unknown; allowed beside it: .*max_running_requests",
         ),
         (lambda c: c["configurations"]["vllm-base"].pop("max_running_requests"), r"max_running_requests` is missing"),
-        (lambda c: c["configurations"]["vllm-base"].update(engine="vlm"), r"vllm-base.engine`: Input should be 'llamacpp'"),
+        (
+            lambda c: c["configurations"]["vllm-base"].update(engine="vlm"),
+            r"vllm-base.engine`: Input should be 'llamacpp'",
+        ),
         (lambda c: c["configurations"]["vllm-ngram"].pop("k"), r"`k` goes with"),
         (lambda c: c["configurations"]["vllm-eagle3-untrained"].update(drafter="x"), r"drafter `x` is none of"),
-        (lambda c: c["workload"]["depths"]["quick"]["requests"].pop(16), r"`requests` has no entry for concurrency \[16\]"),
+        (
+            lambda c: c["workload"]["depths"]["quick"]["requests"].pop(16),
+            r"`requests` has no entry for concurrency \[16\]",
+        ),
         (lambda c: c["target"].update(path="/m"), r"exactly one of `path` and `package`"),
     ],
 )

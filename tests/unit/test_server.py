@@ -65,15 +65,17 @@ def test_slow_but_alive_past_its_budget_is_not_stalled(tmp_path):
 
 
 def test_a_true_stall_is_named_with_its_phase(tmp_path):
-    with pytest.raises(server.ServerStalled, match="stalled while loading weights"), server.serve(
-        launch(tmp_path, "--silent-forever")
+    with (
+        pytest.raises(server.ServerStalled, match="stalled while loading weights"),
+        server.serve(launch(tmp_path, "--silent-forever")),
     ):
         pass
 
 
 def test_a_death_says_its_first_error(tmp_path):
-    with pytest.raises(server.ServerDied, match="the drafter has no lm_head") as caught, server.serve(
-        launch(tmp_path, "--die", "traceback")
+    with (
+        pytest.raises(server.ServerDied, match="the drafter has no lm_head") as caught,
+        server.serve(launch(tmp_path, "--die", "traceback")),
     ):
         pass
     assert caught.value.phase == "loading weights" and caught.value.returncode == 1

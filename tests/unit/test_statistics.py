@@ -61,18 +61,12 @@ def test_side_and_map():
 def test_summary_counts_voids_and_leaves_them_out(five):
     cells, requests = five
     summary = statistics.summarise(cells, requests)
-    point = summary.query(
-        "configuration == 'llamacpp-ngram' and workload == 'edit' and concurrency == 16"
-    ).iloc[0]
+    point = summary.query("configuration == 'llamacpp-ngram' and workload == 'edit' and concurrency == 16").iloc[0]
     assert (point.n_repeats, point.n_void) == (4, 1)
-    good = tables.ok(cells).query(
-        "configuration == 'llamacpp-ngram' and workload == 'edit' and concurrency == 16"
-    )
+    good = tables.ok(cells).query("configuration == 'llamacpp-ngram' and workload == 'edit' and concurrency == 16")
     assert point.throughput == pytest.approx(good.output_tokens_per_second.mean())
     assert set(summary.unit) == {intervals.REPEATS}
-    assert (summary.throughput_lo <= summary.throughput).all() and (
-        summary.throughput <= summary.throughput_hi
-    ).all()
+    assert (summary.throughput_lo <= summary.throughput).all() and (summary.throughput <= summary.throughput_hi).all()
 
 
 def test_few_repeats_resample_requests_and_say_so(one):
@@ -124,9 +118,7 @@ def test_ratio_within_the_run_is_paired_by_prompt(one):
 def test_ratio_on_other_prompts_is_not_paired(five):
     cells, requests = five
     renamed = requests.assign(
-        prompt_id=np.where(
-            requests.configuration == "vllm-base", "x" + requests.prompt_id, requests.prompt_id
-        )
+        prompt_id=np.where(requests.configuration == "vllm-base", "x" + requests.prompt_id, requests.prompt_id)
     )
     found = statistics.ratio_interval(cells, renamed, "vllm-ngram", "edit", 4)
     assert not found.paired and found.unit == intervals.REPEATS and found.lo < found.point < found.hi

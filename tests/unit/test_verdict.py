@@ -39,9 +39,7 @@ def test_answer(triple, answer):
 
 
 def _row(**changed):
-    row = dict(
-        method="eagle3", tokens_per_step=1.4, step_cost=1.7, ceiling=4, drafted=300, accepted=40, pays="no"
-    )
+    row = dict(method="eagle3", tokens_per_step=1.4, step_cost=1.7, ceiling=4, drafted=300, accepted=40, pays="no")
     return row | {"capped_at": math.nan} | changed
 
 
