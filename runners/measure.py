@@ -60,7 +60,7 @@ def configuration(
         for point in todo:
             reason = f"the server died {STARTS} times, last: {instruments.death or 'without a word'}"
             ledger.append(void_row(profile, name, point, depth, ledger, reason), [])
-        outcome = Outcome("partly measured", instruments.death) if todo else Outcome("measured")
+        outcome = Outcome("partly measured", instruments.death) if instruments.death else Outcome("measured")
     except (EngineUnavailable, server.ServerDied, server.ServerStalled) as error:
         if strict:
             raise UserError(f"{name}: {error}") from error
