@@ -31,13 +31,14 @@ clean:
 	rm -rf build
 
 # The marker is written last: an interrupted installation is never taken for a whole one.
-$(VENV)/complete: requirements.txt pyproject.toml
+$(VENV)/complete: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("error: Python 3.11 or newer is needed; set PYTHON=" if sys.version_info < (3, 11) else 0)'
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@echo "installing the report's environment into $(VENV)"
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-input -r requirements.txt \
-	  || { rm -rf $(VENV); echo "error: pip could not install requirements.txt; if the index is unreachable set PIP_INDEX_URL or PIP_FIND_LINKS and run again" >&2; exit 2; }
+	@mkdir -p build
+	@$(VENV)/bin/python -m pip install --disable-pip-version-check --no-input -r requirements.txt > build/venv.log 2>&1 \
+	  || { rm -rf $(VENV); echo "error: pip could not install requirements.txt (see build/venv.log); if the package index is unreachable set PIP_INDEX_URL or PIP_FIND_LINKS and run again" >&2; exit 2; }
 	@$(VENV)/bin/python -c 'import os, sysconfig; open(os.path.join(sysconfig.get_path("purelib"), "specverdict.pth"), "w").write(os.getcwd() + "\n")'
 	@$(VENV)/bin/python -m ipykernel install --sys-prefix --name python3 >/dev/null
 	@touch $@

@@ -116,6 +116,7 @@ def measure(
         gates.completed(results, len(jobs)),
         gates.counted([r for r in results if r.error is None], tokens),
         held,
+        gates.client_kept_up(loop.client_cpu_s, loop.seconds),
         gates.language(ratio, limits.distinct_bigram_floor),
         gates.same_text(to_base, limits.equal_to_base_floor, f"{tools.base}'s"),
         gates.same_text(to_reference, limits.equal_to_reference_floor, "the reference model's"),
@@ -133,6 +134,8 @@ def measure(
         "accepted": counts.accepted if chosen.k else None,
         "accepted_per_position": counts.accepted_per_position if chosen.k else None,
         "server_output_tokens": counts.output_tokens,
+        # Momentary values an engine prints instead of counts (SGLang's accept length): never averaged, only shown.
+        "gauges": {k: _round(v) for k, v in counts.gauges.items()},
         "started_at": started_at,
         "running_peak": running_peak,
         "capped_at": capped_at,

@@ -14,6 +14,8 @@ import psutil
 from runners.load import Result
 from runners.profile import Gates
 
+HEADROOM = 5
+
 
 def completed(results: list[Result], sent: int) -> str | None:
     """Completed = sent; the first error is quoted."""
@@ -88,6 +90,13 @@ def held_concurrency(peak: float | None, concurrency: int, cap: int) -> tuple[st
     if peak < min(concurrency, cap):
         return f"the server ran {peak:.0f} requests at once, not {min(concurrency, cap)}", capped
     return None, capped
+
+
+def client_kept_up(client_cpu_s: float, seconds: float) -> str | None:
+    """The client could have taken five times the rate: its own CPU time, times five, is under one core's."""
+    if client_cpu_s * HEADROOM <= seconds:
+        return None
+    return f"the client itself used {client_cpu_s / seconds:.0%} of a core, too much to be sure it kept up"
 
 
 @dataclass

@@ -48,6 +48,28 @@ def write_atomic(path: Path, content: bytes) -> None:
         ) from error
 
 
+def ledger_lines(path: Path) -> list[dict]:
+    """The rows of one cells.jsonl; UserError names the file and the line that cannot be read."""
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{path.parent.name}/{path.name}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{where} is not JSON ({error.msg}); remove that line and run the report again.") from error
+        if not isinstance(row, dict) or "key" not in row:
+            raise UserError(f"{where} is no cell (it has no key); remove that line and run the report again.")
+        if row.get("schema_version") != SCHEMA_VERSION:
+            raise UserError(
+                f"{where} has schema_version {row.get('schema_version')!r}, not {SCHEMA_VERSION}; "
+                "use the release that wrote it or measure again."
+            )
+        rows.append(row)
+    return rows
+
+
 def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
 
@@ -64,23 +86,7 @@ class Ledger:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every row, attempts and void ones included. UserError names file and line of a broken one."""
-        if not self.cells_path.is_file():
-            return []
-        found = []
-        for number, line in enumerate(self.cells_path.read_text().splitlines(), 1):
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise UserError(
-                    f"{self.cells_path} line {number} is not JSON; delete that line and run again."
-                ) from error
-            if row.get("schema_version") != SCHEMA_VERSION:
-                raise UserError(
-                    f"{self.cells_path} line {number} has schema_version {row.get('schema_version')}, "
-                    f"this version reads {SCHEMA_VERSION}."
-                )
-            found.append(row)
-        return found
+        return ledger_lines(self.cells_path) if self.cells_path.is_file() else []
 
     def finished(self) -> set[str]:
         """Keys that need no measuring: those with an `ok` row. A void cell is tried again."""

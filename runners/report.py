@@ -55,6 +55,7 @@ def report(
         f"about {plan.minutes(expected)} (by {basis}), then the book",
         flush=True,
     )
+    _forget_steps(profile, depth, runs)
     events = paths.BUILD / "events.jsonl"
     events.parent.mkdir(parents=True, exist_ok=True)
     events.write_text("")
@@ -62,7 +63,7 @@ def report(
     began = time.monotonic()
     log = paths.BUILD / "report.log"
     with open(log, "w") as out:
-        child = _snakemake(profile_argument, depth, runs_argument, only, ["--quiet", "rules", "progress"], out)
+        child = _snakemake(profile_argument, depth, runs_argument, only, ["--quiet", "rules", "progress", "--forcerun", "analyse"], out)
         try:
             follower = Follower(events, cells, expected)
             while child.poll() is None:
@@ -78,6 +79,18 @@ def report(
         raise UserError(f"The report stopped: {_why(log)} (everything it printed: {log}); finished cells are kept.")
     _close(profile, runs, depth, wall, follower.spent)
     return 0
+
+
+def _forget_steps(profile: Profile, depth: str, runs: Path) -> None:
+    """Drop the executed notebook of each step that has something to measure, so that Snakemake runs it.
+
+    The ledger knows what is missing (settings may have changed, a cell may be void); file times do not.
+    """
+    for name in profile.configurations:
+        for round_ in range(profile.depth(depth).rounds):
+            if campaign.missing(profile, name, depth, runs, round_):
+                step = paths.BUILD / "steps" / profile.name / depth / f"run_{name}-{round_}.ipynb"
+                step.unlink(missing_ok=True)
 
 
 def _prepare(profile: Profile) -> None:

@@ -143,8 +143,8 @@ def reported_best(case: pd.DataFrame) -> str:
     many = case.loc[case.c128_tok_s.idxmax()]
     return (
         f"In the reported figures `{single.configuration}` has the fastest single stream "
-        f"({single.single_stream_tok_s:,.1f} tok/s) and `{many.configuration}` the highest throughput at C=128 "
-        f"({many.c128_tok_s:,.0f} tok/s)."
+        f"({single.single_stream_tok_s:,.1f} tok/s) and `{many.configuration}` the highest throughput "
+        f"at C=128 ({many.c128_tok_s:,.0f} tok/s)."
     )
 
 

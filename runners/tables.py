@@ -12,9 +12,9 @@ import pandas as pd
 
 from runners import paths
 from runners.errors import UserError
+from runners.ledger import ledger_lines
 from runners.profile import Profile, load, names
 
-SCHEMA_VERSION = 1
 NOT_MEASURED = "not measured here"
 METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2}
 
@@ -51,30 +51,13 @@ def method_rank(method: str) -> int:
     return METHOD_ORDER.get(method, len(METHOD_ORDER))
 
 
-def _root(runs_root: str | Path) -> Path:
-    return paths.runs_root(runs_root)
+def home(runs_root: str | Path, profile: str) -> Path:
+    """The folder of a profile's runs, for a profile given by name or as a YAML file."""
+    return paths.runs_root(runs_root) / (load(profile).name if _is_file(profile) else profile)
 
 
-def ledger_lines(path: Path) -> list[dict]:
-    """The rows of one cells.jsonl; UserError names the file and the line that cannot be read."""
-    rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        where = f"{path.parent.name}/{path.name}, line {number}"
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{where} is not JSON ({error.msg}); remove that line and run the report again.") from error
-        if not isinstance(row, dict) or "key" not in row:
-            raise UserError(f"{where} is no cell (it has no key); remove that line and run the report again.")
-        if row.get("schema_version") != SCHEMA_VERSION:
-            raise UserError(
-                f"{where} has schema_version {row.get('schema_version')!r}, not {SCHEMA_VERSION}; "
-                "use the release that wrote it or measure again."
-            )
-        rows.append(row)
-    return rows
+def _is_file(profile: str) -> bool:
+    return profile.endswith((".yaml", ".yml"))
 
 
 def resolve(rows: list[dict]) -> list[dict]:
@@ -93,7 +76,7 @@ def resolve(rows: list[dict]) -> list[dict]:
 
 def folders(runs_root: str | Path, profile: str) -> list[Path]:
     """The configuration folders of a profile's runs, by name."""
-    base = _root(runs_root) / profile
+    base = home(runs_root, profile)
     if not base.is_dir():
         return []
     marks = ("cells.jsonl", "status.json")
@@ -199,7 +182,7 @@ def requests(runs_root: str | Path, profile: str, configuration: str | None = No
 
 def plan(profile: str) -> Profile | None:
     """The profile itself, or None when only its runs are here (a ledger outlives a renamed profile)."""
-    return load(profile) if profile in names() else None
+    return load(profile) if profile in names() or _is_file(profile) else None
 
 
 def planned(profile: str) -> pd.DataFrame:

@@ -136,7 +136,7 @@ def of(runs_root: str | Path, profile: str) -> dict:
 def write(runs_root: str | Path, profile: str) -> dict:
     """Decide and write <runs>/<profile>/verdict.json, whole or not at all; returns the verdict."""
     verdict = of(runs_root, profile)
-    path = paths.runs_root(runs_root) / profile / "verdict.json"
+    path = tables.home(runs_root, profile) / "verdict.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -146,7 +146,7 @@ def write(runs_root: str | Path, profile: str) -> dict:
 
 def load(runs_root: str | Path, profile: str) -> dict:
     """The verdict that `write` left; UserError when there is none or it cannot be read."""
-    path = paths.runs_root(runs_root) / profile / "verdict.json"
+    path = tables.home(runs_root, profile) / "verdict.json"
     advice = f"run: make report PROFILE={profile}"
     if not path.is_file():
         raise UserError(f"There is no verdict for profile {profile} yet; {advice}")

@@ -1,7 +1,7 @@
 """A plausible ledger of the lab's six configurations, made from numbers chosen here, for the analysis tests.
 
-It is a fixture, never published: the shape is the real ledger's, the values are invented. One configuration is
-"not measured here", one cell is void for good, one was void and then repeated.
+It is a fixture, never published: the shape is the real ledger's, the values are invented. One configuration
+is "not measured here", one cell is void for good, one was void and then repeated.
 """
 
 import json
@@ -76,16 +76,16 @@ def _cell(rng, configuration, workload, c, repeat, prompts):
     decode = frame.last_token_s - frame.first_token_s
     cell = dict(
         schema_version=1, key=key, profile=PROFILE, configuration=configuration, engine=engine,
-        engine_version="1.0", method=method, k=K[method], workload=workload, concurrency=c, context_tokens=80.0,
-        repeat=repeat, forced_accept_length=None, status="ok", reasons=[], requests=prompts, output_tokens=tokens,
-        seconds=seconds, output_tokens_per_second=tokens / seconds,
+        engine_version="1.0", method=method, k=K[method], workload=workload, concurrency=c,
+        context_tokens=80.0, repeat=repeat, forced_accept_length=None, status="ok", reasons=[], requests=prompts,
+        output_tokens=tokens, seconds=seconds, output_tokens_per_second=tokens / seconds,
         stream_tokens_per_second_p50=float(((OUTPUT_TOKENS - 1) / decode).median()),
         ttft_ms_p50=float(1000 * (frame.first_token_s - frame.sent_s).median()),
         tpot_ms_p50=float(1000 * (decode / (OUTPUT_TOKENS - 1)).median()),
         steps=steps, drafted=drafted, accepted=accepted, accepted_per_position=positions,
         max_running_requests=16, count_source="usage", started_at="2026-01-01T00:00:00Z", depth="full",
-        round=repeat, attempt=1, running_peak=c, capped_at=None, equal_prefix_share=0.99, reference_share=0.97,
-        distinct_bigram_ratio=0.8, neighbour_cores=0.02, steal_share=0.0, client_cpu_us_per_token=40.0,
+        round=repeat, attempt=1, running_peak=c, capped_at=None, equal_prefix_share=0.99,
+        reference_share=0.97, distinct_bigram_ratio=0.8, neighbour_cores=0.02, steal_share=0.0, client_cpu_us_per_token=40.0,
         output_tokens_per_request=OUTPUT_TOKENS, warm_up_requests=c,
     )  # fmt: skip
     return cell, frame

@@ -44,7 +44,7 @@ def test_no_steps_is_not_a_number_and_no_error():
 
 
 def test_tokens_per_step_counts_undrafted_steps():
-    # 4 requests of 64 tokens: 252 decode tokens; 52 accepted leaves 200 decode steps, of which 40 had a draft.
+    # 4 requests of 64 tokens: 252 decode tokens; 52 accepted leaves 200 steps, 40 of them with a draft.
     assert acceptance.decode_steps(256, 4, 52) == 200
     assert acceptance.tokens_per_step(256, 4, 52) == pytest.approx(1.26)
     assert acceptance.accept_length(40, 52) == pytest.approx(2.3)

@@ -1,6 +1,7 @@
 """The step-cost ratio: its identity with the speed-up, its intervals, and the reported table."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic_runs
 
@@ -71,7 +72,7 @@ def test_without_a_base_there_is_no_ratio(frames):
     cells, requests = frames
     costs = breakeven.step_costs(cells[cells.configuration != "vllm-base"], requests)
     row = _at(costs, "vllm-ngram", "edit", 4)
-    assert np.isnan(row.step_cost) and np.isnan(row.speed_up) and row.base is None
+    assert np.isnan(row.step_cost) and np.isnan(row.speed_up) and pd.isna(row.base)
     assert tables.NOT_MEASURED in breakeven.table(costs).to_string()
 
 

@@ -104,6 +104,10 @@ def test_gate_concurrency(peak, concurrency, cap, void, capped):
     assert bool(reason) == void and at == capped
 
 
+def test_gate_client():
+    assert gates.client_kept_up(0.1, 1.0) is None and "30% of a core" in gates.client_kept_up(0.3, 1.0)
+
+
 def test_gate_quiet():
     quiet = gates.Quiet(lambda: 0.0, neighbour_cores=0.5, steal_share=0.0)
     assert "other work used 0.50 cores" in quiet.reason(Gates())
