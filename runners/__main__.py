@@ -1,6 +1,7 @@
 """The command line: `python -m runners <command>`. Bad input is one sentence and exit code 2."""
 
 import argparse
+import signal
 import sys
 
 from runners import __version__
@@ -46,6 +47,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     args = parser().parse_args(argv)
+    # A polite kill is an interrupt like Ctrl-C: everything that was started comes down first.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return run(args) or 0
     except UserError as error:

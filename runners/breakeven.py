@@ -43,14 +43,14 @@ def decode_tpot(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.Series:
     sums = statistics.request_metrics(requests).groupby("key")[["decode_s", "decode_tokens"]].sum()
     found = []
     for keys, fallback in zip(statistics.keyed(cells)["keys"], cells.tpot_ms_p50, strict=True):
-        own = sums.reindex(keys).sum()
+        own = sums.reindex(list(keys)).sum()
         found.append(1000 * own.decode_s / own.decode_tokens if own.decode_tokens > 0 else fallback)
     return pd.Series(found, index=cells.index, dtype=float)
 
 
 def _lengths(cells: pd.DataFrame) -> pd.Series:
     """Tokens per step of each cell, from its own counts."""
-    return pd.Series([acceptance.effective_length(r) for _, r in cells.iterrows()], index=cells.index, dtype=float)
+    return pd.Series([acceptance.tokens_per_step(r) for _, r in cells.iterrows()], index=cells.index, dtype=float)
 
 
 def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval]:
@@ -76,7 +76,7 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL
     """One row per speculative (configuration, workload, concurrency), workload "all" being the pool of all of
     them.
 
-    tokens_per_step (AL, or for n-gram all decode steps counted), step_cost = r = break-even length,
+    tokens_per_step (all decode steps counted), step_cost = r = break-even length,
     decode_speed_up (= tokens_per_step / r), speed_up (output throughput over the engine's base) and
     stream_speed_up (per-stream speed), each with `_lo`, `_hi`; ceiling (K + 1, what a perfect drafter would
     yield), drafted, accepted, drafted_share, paired, unit, capped_at (not null: batches differ, so r is not
@@ -103,22 +103,22 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL
 
 
 def _point(own: pd.DataFrame, base: pd.DataFrame, requests, level, seed) -> dict:
-    sums = own[["steps", "drafted", "accepted", "output_tokens", "requests"]].sum().to_dict()
-    method = {"method": own.method.iloc[0]} if len(own) else {"method": "none"}
+    counts = acceptance.sums(own)
+    if len(own):
+        counts |= own.iloc[0][["engine", "method"]].to_dict()
     cost, gain = _cost_interval(own, base, requests, level, seed)
     total = statistics.ratio_of(own, base, requests, "throughput", level, seed)
     stream = statistics.ratio_of(own, base, requests, "stream", level, seed)
-    every = acceptance.decode_steps(sums["output_tokens"], sums["requests"], sums["accepted"])
     row = {
-        "tokens_per_step": acceptance.effective_length(sums | method) if len(own) else np.nan,
+        "tokens_per_step": acceptance.tokens_per_step(counts) if len(own) else np.nan,
         "ceiling": own.k.max() + 1 if len(own) else np.nan,
         "n_repeats": len(own),
         "unit": total.unit,
         "paired": total.paired,
         "capped_at": pd.concat([own.capped_at, base.capped_at]).astype(float).min(),
-        "drafted": sums["drafted"],
-        "accepted": sums["accepted"],
-        "drafted_share": min(1.0, sums["steps"] / every) if every > 0 else np.nan,
+        "drafted": counts["drafted"],
+        "accepted": counts["accepted"],
+        "drafted_share": counts["steps"] / acceptance.decode_steps(counts) if len(own) else np.nan,
     }
     for name, value in zip(FIGURES, (cost, gain, total, stream), strict=True):
         row |= {name: value.point, f"{name}_lo": value.lo, f"{name}_hi": value.hi}

@@ -22,6 +22,10 @@ class Point:
     round: int
     requests: int
 
+    def prompts(self, prompt_set: prompts.PromptSet) -> list[prompts.Prompt]:
+        """The same prompts for every configuration, others in the next repeat."""
+        return prompt_set.take(self.requests, self.repeat * self.requests)
+
 
 def points(profile: Profile, depth: str | None) -> list[Point]:
     """Every point of a configuration, in the order they are measured: round, concurrency, repeat, prompt set.

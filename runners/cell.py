@@ -14,7 +14,7 @@ from runners.campaign import WARM_UP_TOKENS, Point
 from runners.ledger import Ledger
 from runners.load import Job, Loop, Result, body, closed_loop
 from runners.profile import Profile
-from runners.prompts import PromptSet
+from runners.prompts import Prompt, PromptSet
 from runners.readers.records import Counters
 
 SETTLE_SECONDS = 5.0
@@ -34,10 +34,10 @@ class Instruments:
     # One client for all polls: making one costs as much CPU as several tokens of a small model.
     _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=5, trust_env=False), repr=False)
 
-    def jobs(self, profile: Profile, workload: str, n: int, offset: int, tokens: int) -> list[Job]:
-        """Requests of one cell; the same prompts for every configuration, others in the next repeat."""
+    def jobs(self, profile: Profile, asked: list[Prompt], tokens: int) -> list[Job]:
+        """A request for each prompt, in this engine's form."""
         made = []
-        for prompt in self.sets[workload].take(n, offset):
+        for prompt in asked:
             request = body(profile.target.name, list(prompt.messages), tokens, profile.workload.temperature, self.extra)
             made.append(Job(prompt.id, request))
         return made
@@ -45,8 +45,10 @@ class Instruments:
     def warm_up(self, profile: Profile, live: server.Running, point: Point) -> None:
         """Short answers at the cell's concurrency, so that the first timed request pays for nothing new."""
         n = point.concurrency
-        jobs = self.jobs(profile, point.workload, n, offset=len(self.sets[point.workload]) - n, tokens=WARM_UP_TOKENS)
-        closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds)
+        prompt_set = self.sets[point.workload]
+        # From the set's end: not the prompts that are timed next.
+        jobs = self.jobs(profile, prompt_set.take(n, len(prompt_set) - n), WARM_UP_TOKENS)
+        closed_loop(live.base_url, jobs, n, profile.request_timeout_seconds)
 
     def counters(self, base_url: str) -> Counters | None:
         """The engine's counters now; None when it does not answer."""
@@ -80,7 +82,7 @@ def measure(
     tokens = profile.workload.output_tokens
     label = campaign.label(name, point)
     progress.emit("cell", label=label, state="begins", configuration=name)
-    jobs = tools.jobs(profile, point.workload, point.requests, point.repeat * point.requests, tokens)
+    jobs = tools.jobs(profile, point.prompts(tools.sets[point.workload]), tokens)
     before = tools.settled(live.base_url)
     quiet = gates.Quiet(lambda: _own_cpu_seconds(live))
     peak = gates.PeakRunning(lambda: getattr(tools.counters(live.base_url), "running", None))

@@ -52,7 +52,7 @@ def configuration(
     if not todo:
         return Outcome("measured")
     try:
-        instruments = _instruments(profile, name, runs)
+        instruments = _instruments(profile, name, runs, todo)
         for attempt in range(STARTS):
             todo = _one_start(profile, name, depth, todo, ledger, instruments, attempt)
             if not todo:
@@ -74,21 +74,21 @@ def configuration(
     return outcome
 
 
-def _instruments(profile: Profile, name: str, runs: Path) -> Instruments:
+def _instruments(profile: Profile, name: str, runs: Path, todo: list[Point]) -> Instruments:
     """What the gates compare with: the reference model's answers and the base configuration's."""
     chosen = profile.configuration(name)
     sets = {s: prompts.load(s) for s in profile.workload.prompt_sets}
     expected: dict[str, list[str]] = {}
     if profile.gates.equal_to_reference_floor is not None:
-        files = model.files(profile, None, progress.say)
-        if files.folder is None:
+        folder = model.files(profile, None, progress.say).folder
+        if folder is None:
             raise UserError(
                 f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder."
             )
+        asked = {p.id: p for point in todo for p in point.prompts(sets[point.workload])}
         with progress.span("reference"):
-            for one in sets.values():
-                found = reference.answers(files.folder, one, profile.workload.output_tokens, progress.say)
-                expected |= {prompt: [text] for prompt, text in found.items()}
+            found = reference.answers(folder, asked.values(), profile.workload.output_tokens, progress.say)
+        expected = {prompt: [text] for prompt, text in found.items()}
     base = profile.base_of(name)
     base_texts: dict[str, list[str]] = {}
     if base is not None and base != name:

@@ -30,15 +30,16 @@ def cause(row: dict) -> str:
     length, cost = row["tokens_per_step"], row["step_cost"]
     if pd.isna(cost):
         return tables.NOT_MEASURED
-    name = "tokens per step" if row["method"] == "ngram" else "accept length"
     if not row["drafted"]:
         text = f"nothing was drafted; a step costs {cost:.2f} plain steps"
-    elif not row["accepted"]:
-        text = f"nothing accepted (0 of {row['drafted']:,.0f} drafted); a step costs {cost:.2f} plain steps"
+    elif row["accepted"] < acceptance.FLOOR_ACCEPTANCE * row["drafted"]:
+        counts = f"{row['accepted']:,.0f} of {row['drafted']:,.0f} drafted"
+        next_to = "next to " if row["accepted"] else ""
+        text = f"{next_to}nothing accepted ({counts}); a step costs {cost:.2f} plain steps"
     else:
         relation = "above" if length > cost else "below"
         relation = "at" if f"{length:.2f}" == f"{cost:.2f}" else relation
-        text = f"{name} {length:.2f} {relation} break-even {cost:.2f}"
+        text = f"tokens per step {length:.2f} {relation} break-even {cost:.2f}"
         if (length > cost) == (row["pays"] == NO) and row["pays"] in (YES, NO):
             text += "; prefill and queueing decide against what decode says"
     if pd.notna(row["capped_at"]):

@@ -1,54 +1,68 @@
-"""What the reference model answers greedily: computed once per target, prompt set and length, and kept in the cache."""
+"""What the reference model answers greedily: computed once a prompt and output length, and kept in the cache."""
 
 import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runners import environments, paths
 from runners.engines import SCRIPTS
 from runners.errors import UserError
 from runners.model import sha256
-from runners.prompts import PromptSet
+from runners.prompts import Prompt
 
-BATCH = 16
+BATCH = 20
 
 
 def answers(
-    folder: Path, prompts: PromptSet, output_tokens: int, progress: Callable[[str], None] = lambda _: None
+    folder: Path, prompts: Iterable[Prompt], output_tokens: int, progress: Callable[[str], None] = lambda _: None
 ) -> dict[str, str]:
     """prompt id -> text of `output_tokens` greedy tokens, the end-of-text token ignored.
 
-    Raises EngineUnavailable without the reference environment, UserError when the script fails.
+    Only prompts that were never answered are asked. Raises EngineUnavailable without the reference environment,
+    UserError when the script fails.
     """
     script = SCRIPTS / "reference_greedy.py"
-    facts = f"{folder.name} {prompts.sha256} {output_tokens} {sha256(script)} {environments.folder('reference').name}"
-    name = f"{prompts.id}-{output_tokens}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}.json"
-    place = paths.cache() / "reference" / name
-    if not place.is_file():
-        python = environments.ensure("reference", progress)
-        progress(f"reference answers for the prompt set {prompts.id}: {len(prompts.prompts)} prompts, once")
-        with environments.locked(place.with_suffix(".lock")):
-            if not place.is_file():
-                _compute(python, script, folder, prompts, output_tokens, place)
-    return json.loads(place.read_text())["answers"]
+    facts = f"{folder.name} {output_tokens} {sha256(script)} {environments.folder('reference').name}"
+    place = paths.cache() / "reference" / f"{output_tokens}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}.json"
+    asked = list(prompts)
+    wanted = {_digest(p): p for p in asked}
+    with environments.locked(place.with_suffix(".lock")):
+        known: dict[str, str] = json.loads(place.read_text()) if place.is_file() else {}
+        missing = {digest: p for digest, p in wanted.items() if digest not in known}
+        if missing:
+            python = environments.ensure("reference", progress)
+            progress(f"reference model: answering {len(missing)} prompts, once")
+            known |= _compute(python, script, folder, missing, output_tokens, place)
+            part = place.with_suffix(".part")
+            part.write_text(json.dumps(known))
+            os.replace(part, place)
+    return {p.id: known[_digest(p)] for p in asked}
 
 
-def _compute(python: Path, script: Path, folder: Path, prompts: PromptSet, output_tokens: int, place: Path) -> None:
+def _digest(prompt: Prompt) -> str:
+    return hashlib.sha256(json.dumps(prompt.messages).encode()).hexdigest()[:16]
+
+
+def _compute(
+    python: Path, script: Path, folder: Path, prompts: dict[str, Prompt], output_tokens: int, place: Path
+) -> dict[str, str]:
+    """digest -> answer, by one run of scripts/reference_greedy.py."""
     request = {
-        "prompts": [{"id": p.id, "messages": list(p.messages)} for p in prompts.prompts],
+        "prompts": [{"id": digest, "messages": list(p.messages)} for digest, p in prompts.items()],
         "max_new_tokens": output_tokens,
         "batch": BATCH,
     }
-    asked, part = place.with_suffix(".request.json"), place.with_suffix(".part")
+    asked, told = place.with_suffix(".request.json"), place.with_suffix(".answers.json")
     asked.write_text(json.dumps(request))
-    done = subprocess.run(
-        [str(python), str(script), str(folder), str(asked), str(part)], capture_output=True, text=True
-    )
+    argv = [str(python), str(script), str(folder), str(asked), str(told)]
+    done = subprocess.run(argv, capture_output=True, text=True)
     asked.unlink()
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise UserError(f"The reference model gave no answers for prompt set {prompts.id}: {last[:300]}")
-    os.replace(part, place)
+        raise UserError(f"The reference model gave no answers: {last[:300]}")
+    found = json.loads(told.read_text())["answers"]
+    told.unlink()
+    return found

@@ -7,6 +7,7 @@ sees what is running, how far it is and how long is left.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -35,9 +36,12 @@ def report(
     profile.depth(depth)
     for name in only or []:
         profile.configuration(name)
+    force = ["--forcerun", *_steps_to_run(profile, depth, runs, only)]
     if dry_run:
         plan.show(profile, depth, runs)
-        return _snakemake(profile_argument, depth, runs_argument, only, ["--dry-run", "--quiet", "rules"]).wait()
+        return _snakemake(
+            profile_argument, depth, runs_argument, only, ["--dry-run", "--quiet", "rules", *force]
+        ).wait()
     runs.mkdir(parents=True, exist_ok=True)
     _prepare(profile)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
@@ -55,7 +59,6 @@ def report(
         f"about {plan.minutes(expected)} (by {basis}), then the book",
         flush=True,
     )
-    _forget_steps(profile, depth, runs)
     events = paths.BUILD / "events.jsonl"
     events.parent.mkdir(parents=True, exist_ok=True)
     events.write_text("")
@@ -63,17 +66,16 @@ def report(
     began = time.monotonic()
     log = paths.BUILD / "report.log"
     with open(log, "w") as out:
-        child = _snakemake(profile_argument, depth, runs_argument, only, ["--quiet", "rules", "progress", "--forcerun", "analyse"], out)
+        options = ["--quiet", "rules", "progress", *force]
+        child = _snakemake(profile_argument, depth, runs_argument, only, options, out)
         try:
             follower = Follower(events, cells, expected)
             while child.poll() is None:
                 follower.show()
                 time.sleep(1)
             follower.show(last=True)
-        except KeyboardInterrupt:
-            # Snakemake got the same signal and brings its notebooks, and they their servers, down.
-            child.wait()
-            raise
+        finally:
+            _stop(child)
     wall = time.monotonic() - began
     if child.returncode != 0:
         raise UserError(f"The report stopped: {_why(log)} (everything it printed: {log}); finished cells are kept.")
@@ -81,16 +83,29 @@ def report(
     return 0
 
 
-def _forget_steps(profile: Profile, depth: str, runs: Path) -> None:
-    """Drop the executed notebook of each step that has something to measure, so that Snakemake runs it.
+def _stop(child: subprocess.Popen) -> None:
+    """On any way out: end Snakemake's group; a notebook's kernel ends with papermill, its server with the kernel."""
+    for number, patience_s in ((signal.SIGINT, 20), (signal.SIGTERM, 10), (signal.SIGKILL, None)):
+        if child.poll() is not None:
+            return
+        os.killpg(child.pid, number)
+        try:
+            child.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _steps_to_run(profile: Profile, depth: str, runs: Path, only: list[str] | None) -> list[str]:
+    """Snakemake's targets that must run: steps with something to measure, and the analyses in any case.
 
     The ledger knows what is missing (settings may have changed, a cell may be void); file times do not.
     """
-    for name in profile.configurations:
-        for round_ in range(profile.depth(depth).rounds):
-            if campaign.missing(profile, name, depth, runs, round_):
-                step = paths.BUILD / "steps" / profile.name / depth / f"run_{name}-{round_}.ipynb"
-                step.unlink(missing_ok=True)
+    return ["analyse"] + [
+        f"build/steps/{profile.name}/{depth}/run_{name}-{round_}.ipynb"
+        for name in profile.configurations
+        for round_ in range(profile.depth(depth).rounds)
+        if (not only or name in only) and campaign.missing(profile, name, depth, runs, round_)
+    ]
 
 
 def _prepare(profile: Profile) -> None:
@@ -121,7 +136,10 @@ def _snakemake(
         "PYTHONPATH": str(paths.ROOT),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
-    return subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT if out else None, env=env)
+    # A group of its own: Ctrl-C reaches us, and we end the group in order.
+    return subprocess.Popen(
+        argv, stdout=out, stderr=subprocess.STDOUT if out else None, env=env, start_new_session=True
+    )
 
 
 def _why(log: Path) -> str:

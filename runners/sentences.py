@@ -4,6 +4,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from runners import tables
+from runners.intervals import WITHIN_RUN
 from runners.reasons import NO, YES
 
 MISSING = tables.NOT_MEASURED
@@ -134,7 +135,8 @@ def pays(found: dict) -> str:
     gains = f"pays at {count[YES]}" + (f" ({where})" if count[YES] else "")
     rest = len(points) - count[YES] - count[NO]
     tail = f"loses at {count[NO]} and makes no clear difference at {rest}"
-    return f"Of {len(points)} measured points speculation {gains}, {tail}."
+    note = " One run a point: these intervals hold no run-to-run variation." if found["unit"] == WITHIN_RUN else ""
+    return f"Of {len(points)} measured points speculation {gains}, {tail}.{note}"
 
 
 def reported_best(case: pd.DataFrame) -> str:

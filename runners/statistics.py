@@ -9,15 +9,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from runners import tables
+from runners import acceptance, tables
 from runners.intervals import (
     LEVEL,
     NOTHING,
     REPEATS,
+    RESAMPLES,
     SEED,
     WITHIN_RUN,
     Interval,
     bootstrap,
+    expanded,
     interval,
     nothing,
     written,
@@ -26,12 +28,12 @@ from runners.intervals import (
 MIN_REPEATS = 3
 POINT = ["workload", "concurrency"]
 
-# name -> (cell column, column of `request_metrics`, statistic over requests)
+# name -> (cell column, column of `request_metrics`, statistic over requests, how workloads combine in the pool)
 METRICS = {
-    "throughput": ("output_tokens_per_second", "duration_s", np.mean),
-    "stream": ("stream_tokens_per_second_p50", "stream", np.median),
-    "ttft_ms": ("ttft_ms_p50", "ttft_ms", np.median),
-    "tpot_ms": ("tpot_ms_p50", "tpot_ms", np.median),
+    "throughput": ("output_tokens_per_second", "duration_s", np.mean, np.mean),
+    "stream": ("stream_tokens_per_second_p50", "stream", np.median, stats.hmean),
+    "ttft_ms": ("ttft_ms_p50", "ttft_ms", np.median, np.mean),
+    "tpot_ms": ("tpot_ms_p50", "tpot_ms", np.median, np.mean),
 }
 
 
@@ -54,12 +56,51 @@ def request_metrics(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def keyed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells with `keys`, the ledger keys behind each row: one for a cell, several for a pooled row."""
-    return cells if "keys" in cells else cells.assign(keys=[[k] for k in cells.key])
+    """Cells with `keys`, the ledger keys behind each row and their workloads: one for a cell, several if pooled."""
+    if "keys" in cells:
+        return cells
+    return cells.assign(keys=[{key: workload} for key, workload in zip(cells.key, cells.workload, strict=True)])
 
 
 def _requests_of(rows: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
-    return metrics[metrics.key.isin({k for keys in rows["keys"] for k in keys})]
+    """The requests behind some rows, with the workload of each: the stratum it is resampled in."""
+    workloads = {key: workload for keys in rows["keys"] for key, workload in keys.items()}
+    own = metrics[metrics.key.isin(list(workloads))]
+    return own.assign(workload=own.key.map(workloads))
+
+
+def _within_run(
+    sides: list[pd.DataFrame], name: str, level: float, seed: int, paired: bool
+) -> tuple[float, float, int] | None:
+    """Bounds, relative to the point, of a metric (one side) or of a ratio of two, by resampling requests.
+
+    Each workload is resampled for itself: how many requests of each there are is the plan's choice, not chance. In a
+    closed loop throughput is C requests per mean duration (Little's law), so its relative interval is that of the
+    mean duration, turned round. None when a workload has fewer than two requests.
+    """
+    _, column, statistic, combine = METRICS[name]
+    rng = np.random.default_rng(seed)
+    resampled, raw, smallest = [[] for _ in sides], [[] for _ in sides], []
+    for workload in sorted({w for side in sides for w in side.workload}):
+        own = [side[side.workload == workload].groupby("prompt_id")[column].mean().dropna() for side in sides]
+        if paired:
+            own = list(own[0].align(own[-1], join="inner"))[: len(sides)]
+        if min(map(len, own)) < 2:
+            return None
+        smallest.append(min(map(len, own)))
+        draw = rng.integers(0, len(own[0]), (RESAMPLES, len(own[0])))
+        for i, values in enumerate(v.to_numpy() for v in own):
+            index = draw if paired or not i else rng.integers(0, len(values), (RESAMPLES, len(values)))
+            resampled[i].append(statistic(values[index], axis=1))
+            raw[i].append(statistic(values))
+    if not smallest:
+        return None
+    relative = [combine(np.array(r), axis=0) / combine(np.array(w)) for r, w in zip(resampled, raw, strict=True)]
+    ratio = relative[0] / relative[1] if len(relative) > 1 else relative[0]
+    ratio = 1 / ratio if name == "throughput" else ratio
+    tail = (1 - expanded(level, min(smallest))) / 2
+    lo, hi = np.quantile(ratio, [tail, 1 - tail])
+    return float(lo), float(hi), min(smallest)
 
 
 def pooled(cells: pd.DataFrame) -> pd.DataFrame:
@@ -75,10 +116,8 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
     for names, group in good.groupby(by, sort=False):
         if group.workload.nunique() < wanted:
             continue
-        summed = {
-            c: group[c].sum(min_count=1)
-            for c in ("requests", "output_tokens", "seconds", "steps", "drafted", "accepted")
-        }
+        totals = ["requests", "output_tokens", "seconds", "steps", "drafted", "accepted"]
+        summed = group[totals].sum(min_count=len(group)).to_dict()
         rows.append(
             group.iloc[0].to_dict()
             | dict(zip(by, names, strict=True))
@@ -90,28 +129,22 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
                 "ttft_ms_p50": group.ttft_ms_p50.mean(),
                 "tpot_ms_p50": group.tpot_ms_p50.mean(),
                 "capped_at": group.capped_at.min(),
-                "accepted_per_position": None,
-                "keys": [k for keys in group["keys"] for k in keys],
+                "accepted_per_position": acceptance.add_positions(list(group.accepted_per_position)),
+                "keys": {key: workload for keys in group["keys"] for key, workload in keys.items()},
             }
         )
     return pd.DataFrame(rows, columns=list(good.columns))
 
 
 def _estimate(rows: pd.DataFrame, metrics: pd.DataFrame, name: str, level: float, seed: int) -> Interval:
-    column, per_request, statistic = METRICS[name]
-    values = rows[column].dropna()
+    values = rows[METRICS[name][0]].dropna()
     if len(values) >= MIN_REPEATS or values.empty:
         return interval(values, level, seed)
     point = float(values.mean())
-    own = _requests_of(rows, metrics)[per_request].dropna()
-    if len(own) < 2:
+    found = _within_run([_requests_of(rows, metrics)], name, level, seed, False)
+    if found is None:
         return Interval(point, np.nan, np.nan, len(values), NOTHING)
-    found = interval(own, level, seed, statistic, within_run=True)
-    if name == "throughput":
-        # In a closed loop throughput is C requests per mean duration (Little's law), so its relative interval
-        # is that of the mean duration, turned round.
-        return found.map(lambda d: point * found.point / d)
-    return Interval(point, found.lo, found.hi, found.n, WITHIN_RUN)
+    return Interval(point, point * found[0], point * found[1], found[2], WITHIN_RUN)
 
 
 def summarise(
@@ -195,8 +228,9 @@ def gates_table(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["configuration", "ok cells", *(t for t, _, _ in looked.values())])
 
 
-def _same_prompts(a: pd.DataFrame, b: pd.DataFrame) -> bool:
-    return len(a) > 0 and set(a.prompt_id) == set(b.prompt_id)
+def _same_prompts(metrics: pd.DataFrame, a: list[str], b: list[str]) -> bool:
+    prompts = [set(metrics[metrics.key.isin(keys)].prompt_id) for keys in (a, b)]
+    return bool(prompts[0]) and prompts[0] == prompts[1]
 
 
 def ratio_of(
@@ -210,43 +244,31 @@ def ratio_of(
     """Ratio of two sets of cells (each one configuration at one point) in `metric`, geometric mean over
     repeats.
 
-    Paired by repeat when both answered the same prompts: repeats are interleaved, so a pair shares its
-    round's drift. Below three repeats, paired by prompt within the run. Void cells are ignored; NaN when one
-    side has none.
+    Paired by repeat when both answered the same prompts: repeats are interleaved, so a pair shares its prompts
+    and its round's drift. Below three repeats, paired by prompt within the run. Void cells are ignored; NaN
+    when one side has none.
     """
-    column, per_request, statistic = METRICS[metric]
+    column = METRICS[metric][0]
     a, b = (keyed(tables.ok(side)).dropna(subset=[column]) for side in (upper, lower))
     if a.empty or b.empty:
         return nothing()
     metrics = request_metrics(requests)
-    ra, rb = _requests_of(a, metrics), _requests_of(b, metrics)
-    same = _same_prompts(ra, rb)
     pairs = a.merge(b, on="repeat", suffixes=("_a", "_b"))
-    if same and len(pairs) >= MIN_REPEATS:
+    same = [_same_prompts(metrics, own, base) for own, base in zip(pairs["keys_a"], pairs["keys_b"], strict=True)]
+    if sum(same) >= MIN_REPEATS:
         logs = np.log(pairs[f"{column}_a"].astype(float) / pairs[f"{column}_b"].astype(float))
-        found = interval(logs, level, seed).map(np.exp)
+        found = interval(logs[same], level, seed).map(np.exp)
         return Interval(found.point, found.lo, found.hi, found.n, REPEATS, True)
     x, y = np.log(a[column].astype(float).to_numpy()), np.log(b[column].astype(float).to_numpy())
     point = float(np.exp(x.mean() - y.mean()))
     if min(len(x), len(y)) >= MIN_REPEATS:
         lo, hi = bootstrap((x, y), lambda p, q, axis: p.mean(axis) - q.mean(axis), level, seed, False)
         return Interval(point, np.exp(lo), np.exp(hi), min(len(x), len(y)), REPEATS)
-    u, v = (side.groupby("prompt_id")[per_request].mean().dropna() for side in (ra, rb))
-    if same:
-        u, v = u.align(v, join="inner")
-    if min(len(u), len(v)) < 2:
+    paired = bool(same) and all(same) and len(pairs) == len(a) == len(b)
+    found = _within_run([_requests_of(side, metrics) for side in (a, b)], metric, level, seed, paired)
+    if found is None:
         return Interval(point, np.nan, np.nan, min(len(x), len(y)), NOTHING)
-    if metric == "throughput":  # Little's law again: the ratio of throughputs is that of mean durations, turned round
-        u, v = v, u
-    raw = float(statistic(u) / statistic(v))
-    lo, hi = bootstrap(
-        (u.to_numpy(), v.to_numpy()),
-        lambda p, q, axis: statistic(p, axis=axis) / statistic(q, axis=axis),
-        level,
-        seed,
-        same,
-    )
-    return Interval(point, lo * point / raw, hi * point / raw, min(len(u), len(v)), WITHIN_RUN, same)
+    return Interval(point, point * found[0], point * found[1], found[2], WITHIN_RUN, paired)
 
 
 def ratio_interval(

@@ -3,7 +3,7 @@
 import re
 from types import ModuleType
 
-MATTERS = re.compile(r"\b(warn(ing)?|error|exception|traceback|fatal|killed)\b", re.IGNORECASE)
+MATTERS = re.compile(r"warn|error|exception|traceback|fatal|killed", re.IGNORECASE)
 KEEP_OF_A_KIND = 30
 WIDTH = 400
 

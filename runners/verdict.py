@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import breakeven, intervals, paths, statistics, tables
+from runners import breakeven, intervals, statistics, tables
 from runners.errors import UserError
 from runners.intervals import LEVEL, SEED, Interval
 from runners.reasons import MARGIN, NO, NONE, UNDECIDED, YES, cause, flip, pays

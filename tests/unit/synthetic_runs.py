@@ -85,7 +85,8 @@ def _cell(rng, configuration, workload, c, repeat, prompts):
         steps=steps, drafted=drafted, accepted=accepted, accepted_per_position=positions,
         max_running_requests=16, count_source="usage", started_at="2026-01-01T00:00:00Z", depth="full",
         round=repeat, attempt=1, running_peak=c, capped_at=None, equal_prefix_share=0.99,
-        reference_share=0.97, distinct_bigram_ratio=0.8, neighbour_cores=0.02, steal_share=0.0, client_cpu_us_per_token=40.0,
+        reference_share=0.97, distinct_bigram_ratio=0.8, neighbour_cores=0.02, steal_share=0.0,
+        client_cpu_us_per_token=40.0,
         output_tokens_per_request=OUTPUT_TOKENS, warm_up_requests=c,
     )  # fmt: skip
     return cell, frame

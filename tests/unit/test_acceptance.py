@@ -1,6 +1,7 @@
 """One place for the definitions: each against numbers done by hand."""
 
 import math
+import random
 
 import pytest
 import synthetic_runs
@@ -43,14 +44,51 @@ def test_no_steps_is_not_a_number_and_no_error():
     assert math.isnan(acceptance.draft_acceptance(0, 0))
 
 
+def _counts(**changed):
+    row = {"engine": "llamacpp", "method": "ngram", "steps": 40, "accepted": 52, "output_tokens": 256, "requests": 4}
+    return row | {"accepted_per_position": [30, 22]} | changed
+
+
 def test_tokens_per_step_counts_undrafted_steps():
     # 4 requests of 64 tokens: 252 decode tokens; 52 accepted leaves 200 steps, 40 of them with a draft.
-    assert acceptance.decode_steps(256, 4, 52) == 200
-    assert acceptance.tokens_per_step(256, 4, 52) == pytest.approx(1.26)
+    assert acceptance.decode_steps(_counts()) == 200
+    assert acceptance.tokens_per_step(_counts()) == pytest.approx(1.26)
     assert acceptance.accept_length(40, 52) == pytest.approx(2.3)
-    row = {"method": "ngram", "steps": 40, "accepted": 52, "output_tokens": 256, "requests": 4}
-    assert acceptance.effective_length(row) == pytest.approx(1.26)
-    assert acceptance.effective_length(row | {"method": "eagle3"}) == pytest.approx(2.3)
+
+
+def test_a_drafter_model_is_counted_by_the_engine_when_it_counts_cut_off_tokens():
+    # 252 decode tokens, 160 accepted, of which the limit cut 8: the engine ran 100 steps and not 92.
+    row = _counts(engine="vllm", method="eagle3", steps=100, accepted=160)
+    assert acceptance.decode_steps(row) == 100
+    assert acceptance.tokens_per_step(row) == pytest.approx(2.52)
+
+
+@pytest.mark.parametrize(("drafted_share", "chance"), [(0.3, 0.5), (0.8, 0.9), (1.0, 0.95), (0.5, 0.0)])
+def test_cut_off_tokens_of_ngram_are_estimated(drafted_share, chance):
+    # Requests of 63 decode tokens whose last step overshoots, counted as vLLM counts them.
+    rng, k, requests = random.Random(5), 5, 400
+    steps = drafted = accepted = 0
+    positions = [0] * k
+    for _ in range(requests):
+        tokens = 0
+        while tokens < 63:
+            steps, tokens = steps + 1, tokens + 1
+            if rng.random() < drafted_share:
+                drafted += 1
+                for i in range(k):
+                    if rng.random() >= chance:
+                        break
+                    positions[i], accepted, tokens = positions[i] + 1, accepted + 1, tokens + 1
+    row = _counts(engine="vllm", steps=drafted, accepted=accepted, accepted_per_position=positions)
+    row |= {"requests": requests, "output_tokens": 64 * requests}
+    assert acceptance.decode_steps(row) == pytest.approx(steps, rel=0.02)
+
+
+def test_cells_without_counts_stay_out_of_the_sums(cells):
+    own = cells[cells.configuration == "vllm-ngram"].reset_index(drop=True)
+    some = own.assign(steps=own.steps.where(own.index > 0), accepted=own.accepted.where(own.index > 0))
+    assert acceptance.sums(some)["output_tokens"] == own.output_tokens[1:].sum()
+    assert math.isnan(acceptance.pooled(own.assign(steps=float("nan")), by=()).tokens_per_step.iloc[0])
 
 
 @pytest.mark.parametrize(("a", "k", "expected"), [(0.0, 3, 1.0), (1.0, 3, 4.0), (0.5, 3, 1.875), (0.8, 1, 1.8)])

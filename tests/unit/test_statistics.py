@@ -78,6 +78,16 @@ def test_few_repeats_resample_requests_and_say_so(one):
         assert (measured[metric] <= measured[f"{metric}_hi"]).all()
 
 
+def test_the_pool_within_a_run_resamples_each_workload_for_itself(one):
+    cells, requests = one
+    summary = statistics.summarise(cells, requests, with_pooled=True)
+    at = summary[(summary.configuration == "vllm-ngram") & (summary.concurrency == 1)].set_index("workload")
+    width = (at.stream_hi - at.stream_lo) / at.stream
+    # The workloads differ by a third; that difference is the plan's and must not widen the pool's interval.
+    assert width["all"] < 1.5 * max(width["chat"], width["edit"])
+    assert at.stream_lo["all"] <= at.stream["all"] <= at.stream_hi["all"]
+
+
 def test_without_requests_few_repeats_have_no_bounds(one):
     cells, requests = one
     summary = statistics.summarise(cells, requests.iloc[0:0])

@@ -46,8 +46,9 @@ def _row(**changed):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (_row(), "accept length 1.40 below break-even 1.70"),
+        (_row(), "tokens per step 1.40 below break-even 1.70"),
         (_row(accepted=0, tokens_per_step=1.0), "nothing accepted (0 of 300 drafted)"),
+        (_row(accepted=1, tokens_per_step=1.0), "next to nothing accepted (1 of 300 drafted)"),
         (_row(drafted=0, accepted=0), "nothing was drafted"),
         (_row(method="ngram", tokens_per_step=2.0, pays="yes"), "tokens per step 2.00 above break-even 1.70"),
         (_row(tokens_per_step=2.0), "prefill and queueing"),
