@@ -43,9 +43,9 @@ rule run_configuration:
     params:
         published=lambda w: f"{HERE}/notebooks/run_{w.configuration}.ipynb",
     shell:
-        EXECUTE + " {input.notebook} {output} -p profile {PROFILE} -p configuration {wildcards.configuration}"
-        " -p depth {DEPTH} -p round {wildcards.round} -p runs {RUNS}"
-        " && mkdir -p {HERE}/notebooks && cp {output} {params.published}"
+        EXECUTE + " {input.notebook} {output:q} -p profile {PROFILE:q} -p configuration {wildcards.configuration}"
+        " -p depth {DEPTH:q} -p round {wildcards.round} -p runs {RUNS:q}"
+        ' && mkdir -p "$(dirname {params.published:q})" && cp {output:q} {params.published:q}'
 
 
 rule analyse:
@@ -59,7 +59,7 @@ rule analyse:
     params:
         write=lambda w: "-p write True" if w.analysis == "verdict" else "",
     shell:
-        EXECUTE + " {input.notebook} {output} -p profile {PROFILE} -p runs {RUNS} {params.write}"
+        EXECUTE + " {input.notebook} {output:q} -p profile {PROFILE:q} -p runs {RUNS:q} {params.write}"
 
 
 rule book:
@@ -68,4 +68,4 @@ rule book:
     output:
         "build/book/_build/html/index.html",
     shell:
-        "python -m runners book --profile {PROFILE} --runs {RUNS}"
+        "python -m runners book --profile {PROFILE:q} --runs {RUNS:q}"

@@ -1,6 +1,7 @@
 """The command line: `python -m runners <command>`. Bad input is one sentence and exit code 2."""
 
 import argparse
+import errno
 import signal
 import sys
 
@@ -49,10 +50,18 @@ def main(argv: list[str] | None = None) -> int:
     args = parser().parse_args(argv)
     # A polite kill is an interrupt like Ctrl-C: everything that was started comes down first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # a closed terminal too, unless nohup asked otherwise
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         return run(args) or 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+            raise
+        where = error.filename or "the disk"
+        print(f"error: {where}: {error.strerror}; finished cells are kept, mend it and run again", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped; finished cells are kept, run the same command again to go on", file=sys.stderr)

@@ -9,15 +9,17 @@ import httpx
 import numpy as np
 import psutil
 
-from runners import campaign, gates, progress, provenance, server
+from runners import campaign, gates, progress, provenance
 from runners.campaign import WARM_UP_TOKENS, Point
 from runners.ledger import Ledger
 from runners.load import Job, Loop, Result, body, closed_loop
 from runners.profile import Profile
 from runners.prompts import Prompt, PromptSet
 from runners.readers.records import Counters
+from runners.running import Running
 
 SETTLE_SECONDS = 5.0
+TOKENS_APART = 0.05  # engines count a token or two beside what they send; another client's load is more
 
 
 @dataclass
@@ -31,6 +33,9 @@ class Instruments:
     reader: ModuleType
     extra: dict[str, Any]  # request fields of this engine
     death: str | None = None
+    # Shares of equal prefix of every answer so far.
+    to_base: list[float] = field(default_factory=list)
+    to_reference: list[float] = field(default_factory=list)
     # One client for all polls: making one costs as much CPU as several tokens of a small model.
     _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=5, trust_env=False), repr=False)
 
@@ -42,13 +47,17 @@ class Instruments:
             made.append(Job(prompt.id, request))
         return made
 
-    def warm_up(self, profile: Profile, live: server.Running, point: Point) -> None:
-        """Short answers at the cell's concurrency, so that the first timed request pays for nothing new."""
+    def warm_up(self, profile: Profile, live: Running, point: Point) -> str | None:
+        """Short answers at the cell's concurrency, so that the first timed request pays for nothing new.
+
+        Returns the first error when not one request was answered.
+        """
         n = point.concurrency
         prompt_set = self.sets[point.workload]
         # From the set's end: not the prompts that are timed next.
         jobs = self.jobs(profile, prompt_set.take(n, len(prompt_set) - n), WARM_UP_TOKENS)
-        closed_loop(live.base_url, jobs, n, profile.request_timeout_seconds)
+        loop = closed_loop(live.base_url, jobs, n, profile.request_timeout_seconds)
+        return loop.results[0].error if all(r.error for r in loop.results) else None
 
     def counters(self, base_url: str) -> Counters | None:
         """The engine's counters now; None when it does not answer."""
@@ -75,7 +84,7 @@ def measure(
     depth: str | None,
     ledger: Ledger,
     tools: Instruments,
-    live: server.Running,
+    live: Running,
 ) -> tuple[dict[str, Any], list[Result]]:
     """Measure one cell and judge it; the row is complete, void or not. Never raises for the server's sake."""
     chosen = profile.configuration(name)
@@ -103,16 +112,22 @@ def measure(
             counts = after.since(before)
         except ValueError as error:
             reasons.append(str(error))
-        if before.running or before.queued:
-            reasons.append(f"the queue was not empty before the cell: {before.running:.0f} running")
+        # SGLang refreshes its gauge only when it schedules: an idle server may still tell the last cell's number.
+        if chosen.engine != "sglang" and (before.running or before.queued):
+            reasons.append(f"the queue was not empty before the cell: {before.running or 0:.0f} running")
+        sent = sum(r.output_tokens or 0 for r in loop.results)
+        if counts.output_tokens is not None and abs(counts.output_tokens - sent) > TOKENS_APART * sent:
+            reasons.append(f"the server counted {counts.output_tokens} output tokens, the client {sent}")
     if not live.alive():
         cause = (live.cause() or ("no error in its log", ""))[0]
         reasons.append(f"the server died: {provenance.without_home(cause)}")
     results = loop.results
     held, capped_at = gates.held_concurrency(running_peak, point.concurrency, chosen.max_running_requests)
     ratio = gates.distinct_bigrams([r.text for r in results])
-    to_base = gates.equal_share(results, tools.base_texts)
-    to_reference = gates.equal_share(results, tools.expected)
+    to_base = gates.equal_shares(results, tools.base_texts)
+    to_reference = gates.equal_shares(results, tools.expected)
+    tools.to_base += to_base
+    tools.to_reference += to_reference
     limits = profile.gates
     reasons += [
         gates.completed(results, len(jobs)),
@@ -120,13 +135,18 @@ def measure(
         held,
         gates.client_kept_up(loop.client_cpu_s, loop.seconds),
         gates.language(ratio, limits.distinct_bigram_floor),
-        gates.same_text(to_base, limits.equal_to_base_floor, f"{tools.base}'s"),
-        gates.same_text(to_reference, limits.equal_to_reference_floor, "the reference model's"),
-        quiet.reason(limits),
+        gates.same_text(tools.to_base, limits.equal_to_base_floor, f"{tools.base}'s"),
+        gates.same_text(tools.to_reference, limits.equal_to_reference_floor, "the reference model's"),
+        # An attached server's processes are not ours to know: its own work would count as a neighbour's.
+        None if live.attached else quiet.reason(limits),
     ]
-    if chosen.method == "eagle3" and counts.drafted == 0:
+    if chosen.method == "eagle3" and chosen.engine != "sglang" and not counts.drafted:
         # llama.cpp serves on, healthy and without speculation, when it cannot use the drafter.
         reasons.append("no token was drafted: the server does not speculate")
+    if chosen.method != "none" and not to_base and limits.equal_to_reference_floor is None:
+        reasons.append("there is no base answer and no reference to compare with: measure the base first")
+    if _figures(loop)["tpot_ms_p50"] is None and tokens > 1:
+        reasons.append("no time passed between the first and the last token")
     found = [r for r in reasons if r]
     row = _frame(profile, name, point, depth, ledger) | _figures(loop) | {
         "status": "void" if found else "ok",
@@ -141,10 +161,10 @@ def measure(
         "started_at": started_at,
         "running_peak": running_peak,
         "capped_at": capped_at,
-        "equal_prefix_share": _round(to_base),
-        "reference_share": _round(to_reference),
+        "equal_prefix_share": _round(np.mean(to_base)) if to_base else None,
+        "reference_share": _round(np.mean(to_reference)) if to_reference else None,
         "distinct_bigram_ratio": _round(ratio),
-        "neighbour_cores": _round(quiet.neighbour_cores),
+        "neighbour_cores": None if live.attached else _round(quiet.neighbour_cores),
         "steal_share": _round(quiet.steal_share),
         "warm_up_requests": point.concurrency,
     }  # fmt: skip
@@ -212,7 +232,7 @@ def _figures(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _own_cpu_seconds(live: server.Running) -> float:
+def _own_cpu_seconds(live: Running) -> float:
     mine = psutil.Process().cpu_times()
     evidence = live.evidence()
     return mine.user + mine.system + (evidence.cpu_seconds if evidence else 0.0)

@@ -119,7 +119,7 @@ def _install(name: str, where: Path, log: Path) -> None:
 
 
 def explain(name: str, output: str, log: Path) -> str:
-    """One sentence for a failed installation: what, where, what to set (pip's own words are in the log)."""
+    """One sentence for pip's failure: what, where, what to set (its own words are in the log)."""
     lines = output.splitlines()
     missing = next((line for line in lines if "No matching distribution found" in line), "")
     wanted = missing.rsplit(" ", 1)[-1]
@@ -143,8 +143,6 @@ def explain(name: str, output: str, log: Path) -> str:
             f"Environment {name}: pip finds no {wanted} for Python {platform.python_version()} (pip's output: {log})."
         )
     if "No space left on device" in output:
-        return (
-            f"Environment {name}: the disk of {folder(name).parent} is full; free some space or set SPECVERDICT_CACHE."
-        )
+        return f"Environment {name}: the disk of {paths.cache()} is full; free some space or set SPECVERDICT_CACHE."
     last = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "no output")
     return f"Environment {name}: pip failed ({last.strip()[:200]}); its output is in {log}."

@@ -1,5 +1,8 @@
-"""Evidence of life of a process group: what moved since the last look."""
+"""Evidence of life of a process group: what moved since the last look, and what its log gained."""
 
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +12,9 @@ import psutil
 CPU_SHARE = 0.02  # of one core
 BYTES_READ = 64 * 1024
 MEMORY = 1024 * 1024
+# GPU memory is not looked at: filling it costs CPU time in the driver, far above CPU_SHARE.
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_CHUNK = 1 << 20
 
 
 @dataclass
@@ -21,8 +27,9 @@ class Evidence:
     rss: int = 0
     log_bytes: int = 0
     processes: int = 0
-    zombies: set[int] = field(default_factory=set)
+    zombies: dict[int, int] = field(default_factory=dict)  # pid -> exit code, negative for a signal
     cpu_by_pid: dict[int, float] = field(default_factory=dict)
+    members: list[psutil.Process] = field(default_factory=list, repr=False)
 
     def alive_since(self, before: "Evidence") -> str | None:
         """What moved beyond noise ("CPU, bytes read, memory, log"), or None."""
@@ -43,13 +50,13 @@ def look(root_pid: int, log: Path, at: float) -> Evidence:
     """Every process below `root_pid` (the guardian; it is not counted itself)."""
     found = Evidence(at, log_bytes=log.stat().st_size if log.is_file() else 0)
     try:
-        tree = psutil.Process(root_pid).children(recursive=True)
+        found.members = psutil.Process(root_pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return found
-    for process in tree:
+    for process in found.members:
         try:
             if process.status() == psutil.STATUS_ZOMBIE:
-                found.zombies.add(process.pid)
+                found.zombies[process.pid] = exit_code(process.pid)
                 continue
             times = process.cpu_times()
             spent = times.user + times.system
@@ -63,3 +70,48 @@ def look(root_pid: int, log: Path, at: float) -> Evidence:
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
     return found
+
+
+def exit_code(zombie: int) -> int:
+    """How a process ended that its parent has not collected yet (proc_pid_stat(5), the last field); 0 if unknown."""
+    try:
+        status = int(Path(f"/proc/{zombie}/stat").read_text().split()[-1])
+    except (OSError, ValueError):
+        return 0
+    return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) or os.WIFSIGNALED(status) else 0
+
+
+class LogTail:
+    """The lines a log gained since `offset` (bytes); a progress bar's carriage returns end lines too.
+
+    Read by pieces and never twice: a server's log can be large.
+    """
+
+    def __init__(self, path: Path, offset: int = 0):
+        self._path, self._offset, self._rest = path, offset, b""
+
+    def __iter__(self) -> Iterator[str]:
+        """Every whole line there is by now; what has no end yet waits for the next time."""
+        if not self._path.is_file():
+            return
+        with open(self._path, "rb") as handle:
+            handle.seek(self._offset)
+            while piece := handle.read(_CHUNK):
+                self._offset += len(piece)
+                *lines, self._rest = _LINE_END.split(self._rest + piece)
+                for line in lines:
+                    yield line.decode(errors="replace")
+
+    def all_lines(self) -> Iterator[str]:
+        """As above, and the last line although it has no end."""
+        yield from self
+        if self._rest:
+            yield self._rest.decode(errors="replace")
+
+
+def last_lines(path: Path, n: int) -> list[str]:
+    """The last `n` lines, of at most the last 256 KiB."""
+    if not path.is_file():
+        return []
+    start = max(path.stat().st_size - (256 << 10), 0)
+    return list(LogTail(path, start).all_lines())[-n:]

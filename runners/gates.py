@@ -15,6 +15,7 @@ from runners.load import Result
 from runners.profile import Gates
 
 HEADROOM = 5
+MANY_ANSWERS = 16
 
 
 def completed(results: list[Result], sent: int) -> str | None:
@@ -63,23 +64,28 @@ def prefix_share(text: str, other: str) -> float:
     return same / shorter
 
 
-def equal_share(results: list[Result], expected: dict[str, list[str]]) -> float | None:
-    """Mean share of equal prefix over the answers that have an expected text; None when none has.
+def equal_shares(results: list[Result], expected: dict[str, list[str]]) -> list[float]:
+    """Share of equal prefix of each answer that has an expected text.
 
     Where several are expected, the nearest counts: INT4 kernels answer one prompt differently at another
     batch size, so a base configuration has more than one right answer of its own.
     """
-    shares = [
-        max(prefix_share(r.text, text) for text in expected[r.prompt_id]) for r in results if expected.get(r.prompt_id)
-    ]
-    return sum(shares) / len(shares) if shares else None
+    asked = [r for r in results if r.error is None and expected.get(r.prompt_id)]
+    return [max(prefix_share(r.text, text) for text in expected[r.prompt_id]) for r in asked]
 
 
-def same_text(share: float | None, floor: float | None, what: str) -> str | None:
-    """At temperature 0 answers are equal up to numeric ties; a low share means another model is served."""
-    if share is None or floor is None or share >= floor:
+def same_text(shares: list[float], floor: float | None, what: str) -> str | None:
+    """At temperature 0 answers are equal up to numeric ties; a low share means another model is served.
+
+    Judged on all answers of a configuration so far: one early tie among three prompts proves nothing, so the
+    floor is only reached with MANY_ANSWERS of them.
+    """
+    if not shares or floor is None:
         return None
-    return f"answers differ from {what}: equal prefix {share:.2f}, floor {floor:.2f}"
+    share, limit = sum(shares) / len(shares), floor * min(1.0, len(shares) / MANY_ANSWERS)
+    if share >= limit:
+        return None
+    return f"answers differ from {what}: equal prefix {share:.2f} over {len(shares)} answers, floor {limit:.2f}"
 
 
 def held_concurrency(peak: float | None, concurrency: int, cap: int) -> tuple[str | None, int | None]:
@@ -87,6 +93,11 @@ def held_concurrency(peak: float | None, concurrency: int, cap: int) -> tuple[st
     capped = cap if cap < concurrency else None
     if peak is None:
         return "the server told no number of running requests", capped
+    if peak > concurrency:
+        return (
+            f"the server ran {peak:.0f} requests at once, more than the {concurrency} that were sent: it is shared",
+            capped,
+        )
     if peak < min(concurrency, cap):
         return f"the server ran {peak:.0f} requests at once, not {min(concurrency, cap)}", capped
     return None, capped

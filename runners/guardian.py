@@ -1,14 +1,16 @@
 """The guardian: one small process between us and an engine, so that no engine outlives us.
 
-    python runners/guardian.py --log FILE --grace SECONDS -- COMMAND ...
+    python -I runners/guardian.py --log FILE --grace SECONDS -- COMMAND ...
 
-Our end holds its standard input. When that closes (we asked, or we were killed, the notebook's kernel
-included), the guardian brings the whole engine down: TERM to every process, KILL after the grace time.
-It adopts what the engine leaves behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so a rank that changed its
-group or lost its parent is still found; if the guardian itself is killed, the engine's leader goes with
-it (PR_SET_PDEATHSIG). Standard library only, so that it starts at once. It prints JSON lines:
+(-I: it runs in the engine's environment, whose PYTHONPATH or PYTHONHOME is not for us.) Our end holds its
+standard input. When that closes (we asked, or we were killed, the notebook's kernel included), the guardian
+brings the whole engine down: TERM to every process, KILL after the grace time. It adopts what the engine
+leaves behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so a rank that changed its group or lost its parent is still
+found; if the guardian itself is killed, the engine's leader goes with it (PR_SET_PDEATHSIG) and server.py, if
+it still lives, ends the rest. Standard library only, so that it starts at once. It prints JSON lines:
 {"started": pid}, {"lost": pid, "signal": n} for an adopted process that died by a signal,
-{"ended": returncode}.
+{"ended": returncode} as soon as the leader ended (what it left is brought down after that), {"failed": why}
+when it could not be started, and {"left": [pids]} for what even KILL does not end (a process that waits in a driver).
 """
 
 import argparse
@@ -24,6 +26,7 @@ import time
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL_S = 0.1
+KILL_S = 20.0  # a killed process still there after this waits in the kernel: say so and go
 
 
 def say(**facts) -> None:
@@ -65,6 +68,7 @@ class Guardian:
     def __init__(self, argv: list[str], log: str, grace_s: float):
         self.grace_s = grace_s
         self.returncode: int | None = None
+        self.parent = os.getppid()
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         with open(log, "ab") as out:
@@ -90,6 +94,7 @@ class Guardian:
             code = os.waitstatus_to_exitcode(status)
             if pid == self.leader:
                 self.returncode = code
+                say(ended=code)
             elif code < 0:
                 say(lost=pid, signal=-code)
 
@@ -98,6 +103,8 @@ class Guardian:
         while self.returncode is None and not stop:
             readable, _, _ = select.select([0], [], [], POLL_S)
             if readable and not os.read(0, 4096):
+                return
+            if os.getppid() != self.parent:  # our input stays open if a forked child of theirs holds it
                 return
             self.reap()
 
@@ -108,7 +115,11 @@ class Guardian:
         while descendants(os.getpid()) and time.monotonic() < deadline:
             self.reap()
             time.sleep(POLL_S)
+        deadline = time.monotonic() + KILL_S
         while left := descendants(os.getpid()):
+            if time.monotonic() > deadline:
+                say(left=left)
+                break
             send(left, signal.SIGKILL)
             self.reap()
             time.sleep(POLL_S)
@@ -128,11 +139,10 @@ def main() -> None:
     try:
         guardian = Guardian(argv, args.log, args.grace)
     except OSError as error:
-        say(failed=f"{argv[0]}: {error.strerror}")
+        say(failed=f"{error.filename or argv[0]}: {error.strerror}")
         sys.exit(1)
     guardian.watch(stop)
     guardian.bring_down()
-    say(ended=guardian.returncode)
 
 
 if __name__ == "__main__":

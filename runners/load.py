@@ -11,7 +11,7 @@ import json
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -34,7 +34,6 @@ class Result:
     finish_reason: str | None = None
     error: str | None = None
     text: str = ""
-    timings: dict[str, Any] = field(default_factory=dict)  # llama.cpp's own, of the last chunk
 
 
 @dataclass
@@ -59,8 +58,18 @@ def closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout_s: flo
     caller's gates decide what that means for the cell. Never raises for a request's sake.
     """
     # In a thread of its own: a notebook's kernel already runs an event loop in this one.
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(_closed_loop(base_url, jobs, concurrency, timeout_s))
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, _closed_loop(base_url, jobs, concurrency, timeout_s)).result()
+        future = thread.submit(loop.run_until_complete, task)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C does not wait for the cell to end
+            loop.call_soon_threadsafe(task.cancel)
+            raise
+        finally:
+            thread.shutdown(wait=True)
+            loop.close()
 
 
 async def _closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout_s: float) -> Loop:
@@ -107,7 +116,7 @@ async def _stream(client: httpx.AsyncClient, job: Job, result: Result, began: fl
                     if not _has_token(head):
                         continue
                     result.first_token_s = result.last_token_s = now
-                elif b'"content":' in chunk:
+                elif b'content":' in chunk:  # `reasoning_content` too
                     # The closing chunks (finish reason, usage) carry no token and must not move the last one.
                     result.last_token_s = now
     except httpx.TimeoutException:
@@ -127,9 +136,11 @@ def _events(raw: bytes):
         line = line.strip()
         if line.startswith(b"data:") and not line.endswith(b"[DONE]"):
             try:
-                yield json.loads(line[5:])
+                event = json.loads(line[5:])
             except ValueError:
                 continue
+            if isinstance(event, dict):
+                yield event
 
 
 def _delta(event: dict) -> str:
@@ -154,8 +165,6 @@ def _read(result: Result, raw: bytes) -> None:
             result.prompt_tokens = event["usage"].get("prompt_tokens")
             result.output_tokens = event["usage"].get("completion_tokens")
             result.count_source = "usage"
-        if event.get("timings"):
-            result.timings = event["timings"]
     result.text = "".join(parts)
     if result.error is None and not done:
         result.error = "the stream ended early"

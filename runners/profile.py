@@ -1,7 +1,8 @@
 """A profile: what to serve and how, in YAML. Errors name the file, the key, and what is allowed."""
 
+import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -100,9 +101,9 @@ class Configuration(Strict):
     engine: EngineKind
     title: str
     method: Method = "none"
-    k: int | None = None
+    k: int | None = Field(default=None, ge=1)
     drafter: str | None = None
-    max_running_requests: int
+    max_running_requests: int = Field(ge=1)
     flags: dict[str, Any] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     attach: Attach | None = None
@@ -120,15 +121,15 @@ class Configuration(Strict):
 class Depth(Strict):
     """How much is measured: repeats and requests of one cell, by concurrency."""
 
-    repeats: dict[int, int]
-    requests: dict[int, int]
-    rounds: int = 1  # server starts of each configuration: repeats are interleaved over them
+    repeats: dict[int, Annotated[int, Field(ge=1)]]
+    requests: dict[int, Annotated[int, Field(ge=1)]]
+    rounds: int = Field(default=1, ge=1)  # server starts of each configuration: repeats are interleaved over them
 
 
 class Workload(Strict):
-    prompt_sets: list[str]
-    output_tokens: int
-    concurrencies: list[int]
+    prompt_sets: list[str] = Field(min_length=1)
+    output_tokens: int = Field(ge=2)
+    concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
     temperature: float = 0.0
     depths: dict[str, Depth]
     default_depth: str = "quick"
@@ -185,6 +186,10 @@ class Profile(Strict):
     @model_validator(mode="after")
     def names_meet(self) -> "Profile":
         for name, c in self.configurations.items():
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+                raise ValueError(
+                    f"configuration `{name}`: a name holds letters, digits, dots, dashes and underscores only"
+                )
             if c.engine not in self.engines:
                 raise ValueError(f"configuration `{name}`: engine `{c.engine}` is none of {sorted(self.engines)}")
             if c.drafter is not None and c.drafter not in self.drafters:
@@ -205,9 +210,9 @@ class Profile(Strict):
         return self.workload.depths[name]
 
     def base_of(self, configuration: str) -> str | None:
-        """The same engine without speculation: what this configuration is compared with."""
+        """The same engine without speculation, the first by name: what this configuration is compared with."""
         engine = self.configuration(configuration).engine
-        bases = [n for n, c in self.configurations.items() if c.engine == engine and c.method == "none"]
+        bases = sorted(n for n, c in self.configurations.items() if c.engine == engine and c.method == "none")
         return bases[0] if bases else None
 
 

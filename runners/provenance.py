@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +15,12 @@ from typing import Any
 import psutil
 
 from runners import __version__, paths
+from runners.errors import UserError
 
 # Never a whole environment: it may hold secrets.
-ALLOWED_VARIABLES = (
-    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "KMP_AFFINITY", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
-    *("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_DEBUG", "VLLM_ATTENTION_BACKEND", "LD_PRELOAD"),
-)
+# Only what an engine inherits from us (server.INHERITED) and what may change a figure; the rest stands in the profile.
+ALLOWED_VARIABLES = ("CUDA_VISIBLE_DEVICES", "LANG", "LC_ALL", "TZ")
+SECRET = re.compile(r"token|key|secret|passw|credential", re.IGNORECASE)
 PACKAGES = ("httpx", "httpx-aiohttp", "aiohttp", "pandas", "scipy", "papermill", "altair", "pydantic")
 
 
@@ -41,15 +42,18 @@ def hardware() -> dict[str, Any]:
         "threads": psutil.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "machine": platform.machine(),
-        "gpus": _gpus(),
+        "gpus": _gpus("name,memory.total"),
     }
 
 
-def _gpus() -> list[str]:
-    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+def _gpus(what: str) -> list[str]:
+    """One text a GPU; none without nvidia-smi. One that hangs is an error, not a machine without GPUs."""
+    query = ["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader"]
     try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(query, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired as error:
+        raise UserError("nvidia-smi has not answered for 60 s; see to the GPU driver and run again.") from error
+    except OSError:
         return []
     return done.stdout.strip().splitlines() if done.returncode == 0 else []
 
@@ -82,11 +86,26 @@ def collect() -> dict[str, Any]:
         "commit": git_commit(),
         "hardware": hardware(),
         "kernel": platform.release(),
+        "gpu_drivers": sorted(set(_gpus("driver_version"))),
         "python": platform.python_version(),
         "clock": "time.perf_counter",
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "variables": {name: os.environ[name] for name in ALLOWED_VARIABLES if name in os.environ},
     }
+
+
+def masked(env: dict[str, str]) -> dict[str, str]:
+    """Variables as they may be shown: the value of one that sounds like a secret is left out."""
+    return {name: "(not shown)" if SECRET.search(name) else value for name, value in env.items()}
+
+
+def masked_argv(argv: list[str]) -> list[str]:
+    """A command line as it may be shown: the word after a flag that sounds like a secret is left out."""
+    flags = ["", *argv[:-1]]
+    hidden = [
+        f.startswith("--") and SECRET.search(f) and not w.startswith("--") for f, w in zip(flags, argv, strict=True)
+    ]
+    return ["(not shown)" if h else w for h, w in zip(hidden, argv, strict=True)]
 
 
 def without_home(text: str) -> str:

@@ -3,15 +3,24 @@
 import shutil
 from pathlib import Path
 
+import nbformat
 import papermill
 
-from runners import paths
+from runners import paths, verdict
 from runners.book import ANALYSES
 from runners.errors import UserError
 from runners.profile import Profile
 
 # What a rebuild needs and a reader may want; logs in full and half-written files stay behind.
 PUBLISHED = ("cells.jsonl", "requests.parquet", "server.log", "environment.json", "timeline.json", "status.json")
+
+
+def _forget_paths(path: Path) -> None:
+    """papermill notes where it read and wrote; the reader of a published notebook has other folders."""
+    notebook = nbformat.read(path, 4)
+    for key in ("input_path", "output_path"):
+        notebook.metadata.get("papermill", {}).pop(key, None)
+    nbformat.write(notebook, path)
 
 
 def publish(profile: Profile, runs: Path) -> int:
@@ -38,14 +47,16 @@ def publish(profile: Profile, runs: Path) -> int:
         shutil.copy2(file, target / file.name)
     # The analyses run again on what was just copied, so that nbval re-executes exactly what is committed.
     for name in ANALYSES:
-        parameters = {"profile": profile.name, "runs": "published"} | ({"write": True} if name == "verdict" else {})
         papermill.execute_notebook(
             paths.ROOT / "notebooks" / f"{name}.ipynb",
             notebooks / f"{name}.ipynb",
-            parameters=parameters,
+            parameters={"profile": profile.name, "runs": "published"},
             kernel_name="python3",
             progress_bar=False,
         )
+    for path in notebooks.glob("*.ipynb"):
+        _forget_paths(path)
+    verdict.write("published", profile.name)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
     print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
     return 0

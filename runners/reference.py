@@ -58,7 +58,9 @@ def _compute(
     asked, told = place.with_suffix(".request.json"), place.with_suffix(".answers.json")
     asked.write_text(json.dumps(request))
     argv = [str(python), str(script), str(folder), str(asked), str(told)]
-    done = subprocess.run(argv, capture_output=True, text=True)
+    # Every core: a caller's OMP_NUM_THREADS is meant for something else.
+    env = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    done = subprocess.run(argv, capture_output=True, text=True, env=env)
     asked.unlink()
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from runners import campaign, environments, model, paths, plan, progress
 from runners.errors import EngineUnavailable, UserError
+from runners.ports import check_port
 from runners.profile import Profile
 
 # What an engine spends loading and answering; the rest of a report is our own.
@@ -43,7 +44,7 @@ def report(
             profile_argument, depth, runs_argument, only, ["--dry-run", "--quiet", "rules", *force]
         ).wait()
     runs.mkdir(parents=True, exist_ok=True)
-    _prepare(profile)
+    _prepare(profile, only)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
     estimates = campaign.estimate(profile, depth, runs, clock)
     names = [name for name in estimates if not only or name in only]
@@ -75,11 +76,13 @@ def report(
                 time.sleep(1)
             follower.show(last=True)
         finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave the group running
             _stop(child)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     wall = time.monotonic() - began
     if child.returncode != 0:
         raise UserError(f"The report stopped: {_why(log)} (everything it printed: {log}); finished cells are kept.")
-    _close(profile, runs, depth, wall, follower.spent)
+    _close(profile, profile_argument, runs, depth, wall, follower.spent)
     return 0
 
 
@@ -108,21 +111,32 @@ def _steps_to_run(profile: Profile, depth: str, runs: Path, only: list[str] | No
     ]
 
 
-def _prepare(profile: Profile) -> None:
-    """Environments and model first: downloads and installs are not part of what a report takes."""
-    for kind in dict.fromkeys(c.engine for c in profile.configurations.values() if c.attach is None):
+def _prepare(profile: Profile, only: list[str] | None) -> None:
+    """Environments, model and ports first: hours of measuring must not end at a path that was wrong from the start.
+
+    Raises UserError for a missing or wrong file, a port in use, a reference model that cannot be set up, and for an
+    engine that was asked for by name. Another engine that cannot be installed only loses its configurations.
+    """
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    chosen = {n: c for n, c in profile.configurations.items() if (not only or n in only) and c.attach is None}
+    for kind in dict.fromkeys(c.engine for c in chosen.values()):
         spec = profile.engines[kind]
-        if spec.environment:
-            try:
-                environments.ensure(spec.environment, lambda text: print(text, flush=True))
-            except EngineUnavailable as error:
-                print(f"{kind}: its configurations will read «not measured here»: {error}", flush=True)
-    if profile.target.package:
-        for drafter in {c.drafter for c in profile.configurations.values()} | {None}:
-            try:
-                model.files(profile, drafter, lambda text: print(text, flush=True))
-            except EngineUnavailable as error:
-                print(f"reference: {error}", flush=True)
+        if spec.port is not None:
+            check_port(spec.host, spec.port)
+        try:
+            if spec.environment:
+                environments.ensure(spec.environment, say)
+        except EngineUnavailable as error:
+            if only:
+                raise
+            say(f"{kind}: its configurations will read «not measured here»: {error}")
+    if profile.gates.equal_to_reference_floor is not None:
+        environments.ensure("reference", say)
+    for drafter in dict.fromkeys(c.drafter for c in chosen.values()):
+        model.files(profile, drafter, say)
 
 
 def _snakemake(
@@ -206,7 +220,7 @@ class Follower:
         return fresh
 
 
-def _close(profile: Profile, runs: Path, depth: str, wall: float, spent: Counter) -> None:
+def _close(profile: Profile, profile_argument: str, runs: Path, depth: str, wall: float, spent: Counter) -> None:
     """The verdict table, the book's path, the command that serves it, and what the time went on."""
     from runners import verdict
 
@@ -231,4 +245,4 @@ def _close(profile: Profile, runs: Path, depth: str, wall: float, spent: Counter
     print()
     print(verdict.markdown(verdict.load(runs, profile.name)))
     print(f"\nbook:   {paths.BUILD / 'book' / '_build' / 'html' / 'index.html'}")
-    print(f"serve:  make serve PROFILE={profile.name}")
+    print(f"serve:  make serve PROFILE={profile_argument}")

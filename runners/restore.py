@@ -1,12 +1,16 @@
 """`make serve`: start the configuration that the verdict chose, and stay in the foreground."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from runners import paths, verdict
 from runners.errors import UserError
 from runners.measure import running
 from runners.profile import Profile
+from runners.running import Running
+from runners.server import ServerDied, ServerStalled
 
 
 def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
@@ -25,8 +29,17 @@ def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
     )
 
 
+@contextmanager
+def _ready(profile: Profile, name: str, log: Path) -> Iterator[Running]:
+    try:
+        with running(profile, name, log) as live:
+            yield live
+    except (ServerDied, ServerStalled) as error:
+        raise UserError(f"{error} (log: {log}).") from error
+
+
 def serve(profile: Profile, runs: Path, configuration: str | None, use: str, port: int | None) -> int:
-    """Runs until Ctrl-C or until the server dies (then exit code 1, with its first error)."""
+    """Runs until Ctrl-C; UserError with the server's first error when it does not come up, or dies."""
     name = configuration or chosen_by_verdict(profile, runs, use)
     profile.configuration(name)
     if port is not None:
@@ -35,7 +48,7 @@ def serve(profile: Profile, runs: Path, configuration: str | None, use: str, por
         profile = profile.model_copy(update={"engines": profile.engines | {engine: spec}})
     log = paths.BUILD / "logs" / profile.name / f"serve-{name}.log"
     print(f"starting {name} ({profile.configurations[name].title})", flush=True)
-    with running(profile, name, log) as live:
+    with _ready(profile, name, log) as live:
         print(f"serving {name} at {live.base_url}/v1 (log: {log}); Ctrl-C stops it", flush=True)
         try:
             while live.alive():

@@ -23,7 +23,7 @@ COLUMNS = {
     "stream_tokens_per_second_p50": "stream tok/s",
     "ttft_ms_p50": "TTFT ms",
     "tpot_ms_p50": "TPOT ms",
-    "accept_length": "accept length",
+    "accept_length": "accept length, drafted steps",
     "seconds": "cell s",
     "reasons": "why void",
 }
@@ -46,8 +46,8 @@ def command_line(profile: Profile, configuration: str) -> Markdown:
     if chosen.attach is not None:
         return Markdown(f"Attached to the server at `{chosen.attach.url}`; it is neither started nor stopped by us.")
     line = command(profile, configuration, model.planned_files(profile, chosen.drafter), port=0)
-    words = [f"{k}={shlex.quote(v)}" for k, v in line.env.items()]
-    argv = [shlex.quote(provenance.without_home(w)) for w in line.argv]
+    words = [f"{k}={shlex.quote(v)}" for k, v in provenance.masked(line.env).items()]
+    argv = [shlex.quote(provenance.without_home(w)) for w in provenance.masked_argv(line.argv)]
     # One flag a line; port 0 stands for any free port.
     text = " \\\n  ".join([*words, " ".join(argv[:3])] if words else [" ".join(argv[:3])])
     for word in argv[3:]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from runners.engines import Files
+from runners.errors import UserError
 from runners.profile import Configuration, Profile
 
 HEALTH_PATH = "/health"
@@ -16,6 +17,10 @@ def program() -> list[str]:
 
 def arguments(profile: Profile, c: Configuration, files: Files, host: str, port: int) -> dict[str, Any]:
     """The radix cache is off, so that a repeated prompt costs what it costs."""
+    if files.folder is None:
+        raise UserError(
+            f"SGLang serves a Hugging Face folder and target {profile.target.name} has none; set its `path` to one."
+        )
     flags: dict[str, Any] = {
         "model-path": files.folder,
         "served-model-name": profile.target.name,

@@ -7,6 +7,7 @@ Flags are those of vllm/entrypoints/openai/cli_args.py and vllm/engine/arg_utils
 from typing import Any
 
 from runners.engines import Files
+from runners.errors import UserError
 from runners.profile import Configuration, Profile
 
 HEALTH_PATH = "/health"
@@ -20,6 +21,10 @@ def program() -> list[str]:
 
 def arguments(profile: Profile, c: Configuration, files: Files, host: str, port: int) -> dict[str, Any]:
     """Prefix caching is off, so that a repeated prompt costs what it costs."""
+    if files.folder is None:
+        raise UserError(
+            f"vLLM serves a Hugging Face folder and target {profile.target.name} has none; set its `path` to one."
+        )
     flags: dict[str, Any] = {
         "model": files.folder,
         "served-model-name": profile.target.name,

@@ -22,6 +22,7 @@ p.add_argument("--silent-forever", action="store_true")
 p.add_argument("--die", choices=["traceback", "kill", "exit"])
 p.add_argument("--die-after-requests", type=int)
 p.add_argument("--stubborn-child", action="store_true")
+p.add_argument("--worker", choices=["stays", "ends"], help="a child that works; nobody collects it when it ended")
 p.add_argument("--token-s", type=float, default=0.002)
 p.add_argument("--stop-at", type=int, default=10**9, help="answers end early, as if ignore_eos did not hold")
 p.add_argument("--no-usage", action="store_true")
@@ -31,8 +32,9 @@ args, _ = p.parse_known_args()  # an engine's own flags pass by
 
 STATE = {"running": 0, "requests": 0, "drafts": 0}
 LOCK = threading.Lock()
-WORDS = """the tower by the sea was built of grey stone and its lamp could be seen far away at night because
-every ship needs a sign to find home when storms hide all other lights along a rocky coast""".split()
+TEXT = """the tower by the sea was built of grey stone and its lamp could be seen far away at night because
+every ship needs a sign to find home when storms hide all other lights along a rocky coast"""
+WORDS = TEXT.split()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -69,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
             STATE["running"] += 1
             number = STATE["requests"]
         try:
-            if args.die_after_requests and number > args.die_after_requests:
+            if args.die_after_requests is not None and number > args.die_after_requests:
                 print("Traceback (most recent call last):\nRuntimeError: the engine core broke", flush=True)
                 os._exit(1)
             if args.hang:
@@ -110,6 +112,16 @@ def main():
         code = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(300)"
         child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
         print(f"child {child.pid}", flush=True)
+    if args.worker:
+        child = os.fork()
+        if not child:
+            until = time.process_time() + 0.5
+            while time.process_time() < until:
+                pass
+            if args.worker == "stays":
+                time.sleep(300)
+            os._exit(0)
+        print(f"child {child}", flush=True)
     if args.silent_forever:
         time.sleep(300)
     until = time.monotonic() + args.load_s

@@ -49,7 +49,7 @@ def test_a_full_disk_keeps_what_was_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"), [("{", "line 1 is not JSON"), ('{"schema_version": 9}', "schema_version 9")]
+    ("line", "sentence"), [("{", "line 1 is not JSON"), ('{"key": "k", "schema_version": 9}', "schema_version 9")]
 )
 def test_a_broken_line_is_named(tmp_path, line, sentence):
     (tmp_path / "cells.jsonl").write_text(line + "\n")

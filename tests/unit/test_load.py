@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import gates, load, server
+from runners import gates, load, ports, running, server
 from runners.profile import Gates
 
 FAKE = Path(__file__).with_name("fake_server.py")
@@ -14,9 +14,9 @@ FAKE = Path(__file__).with_name("fake_server.py")
 @pytest.fixture
 def fake(tmp_path):
     def start(*flags):
-        port = server.free_port(None)
+        port = ports.free_port()
         argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
-        launch = server.Launch(
+        launch = running.Launch(
             "fake", argv, {}, tmp_path / "log", port, lambda _: None, lambda _: None, grace_seconds=1
         )
         return server.serve(launch)
@@ -82,11 +82,13 @@ def test_equal_prefix(a, b, share):
 
 
 def test_gate_same_text():
-    assert gates.equal_share([result("abcd")], {"p": ["abxx"]}) == 0.5
-    assert gates.equal_share([result("abcd")], {"p": ["abxx", "abcd"]}) == 1, "the nearest of the base's own answers"
-    assert gates.equal_share([result("abcd")], {}) is None
-    assert "equal prefix 0.20, floor 0.50" in gates.same_text(0.2, 0.5, "base's")
-    assert gates.same_text(None, 0.5, "") is None and gates.same_text(0.2, None, "") is None
+    assert gates.equal_shares([result("abcd")], {"p": ["abxx"]}) == [0.5]
+    assert gates.equal_shares([result("abcd")], {"p": ["abxx", "abcd"]}) == [1], "the nearest of the base's own answers"
+    assert gates.equal_shares([result("abcd")], {}) == [] == gates.equal_shares([result("a", error="x")], {"p": ["a"]})
+    assert "equal prefix 0.20 over 16 answers, floor 0.50" in gates.same_text([0.2] * 16, 0.5, "base's")
+    assert gates.same_text([0.2] * 3, 0.5, "") is None, "three answers with early ties prove nothing"
+    assert gates.same_text([0.02] * 3, 0.5, ""), "another model shares next to nothing"
+    assert gates.same_text([], 0.5, "") is None and gates.same_text([0.2], None, "") is None
 
 
 @pytest.mark.parametrize(

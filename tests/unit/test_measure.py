@@ -108,7 +108,6 @@ def test_speculation_counts_are_kept_raw(tmp_path):
         ({"stop-at": 20}, "not 24 tokens long"),
         ({"no-usage": True}, "no token count"),
         ({"loop": True}, "repeat themselves"),
-        ({"hang": True}, "no byte for"),
     ],
 )
 def test_a_failed_gate_voids_the_cell_and_keeps_it(tmp_path, flags, reason):
@@ -175,4 +174,30 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path):
         port = int(live.base_url.rsplit(":", 1)[1])
         p = made(tmp_path, engines__vllm__port=port)
         with pytest.raises(UserError, match=f"Port {port} on 127.0.0.1 is in use"):
-            measure.configuration(p, "base", None, tmp_path)
+            measure.configuration(p, "base", None, tmp_path, strict=True)
+
+
+def test_a_second_run_into_the_same_folder_is_refused(tmp_path):
+    p = made(tmp_path)
+    with measure.alone(tmp_path / "fake"), pytest.raises(UserError, match="Another run is measuring into"):
+        measure.configuration(p, "base", None, tmp_path)
+
+
+def test_a_configuration_that_cannot_start_never_ends_a_report(tmp_path):
+    p = made(tmp_path, engines__vllm__command=["/nowhere/python"])
+    outcome = measure.configuration(p, "base", None, tmp_path)
+    assert outcome.status == "not measured here" and "/nowhere/python: No such file" in outcome.reason
+
+
+def test_speculation_without_anything_to_compare_with_is_void(tmp_path):
+    p = made(tmp_path, SLOW, workload__concurrencies=[1])
+    measure.configuration(p, "drafting", None, tmp_path)
+    (row,) = Ledger(tmp_path / "fake" / "drafting").rows()
+    assert row["status"] == "void" and "measure the base first" in " ".join(row["reasons"])
+
+
+def test_a_mute_server_is_given_up_in_its_warm_up(tmp_path):
+    p = made(tmp_path, {"hang": True}, request_timeout_seconds=1)
+    outcome = measure.configuration(p, "base", None, tmp_path)
+    assert outcome.status == "partly measured" and "no answer in the warm-up at C=1: no byte for 1 s" in outcome.reason
+    assert all(r["status"] == "void" for r in Ledger(tmp_path / "fake" / "base").rows())

@@ -65,6 +65,11 @@ def changed(tmp_path, change):
             lambda c: c["workload"]["depths"]["quick"]["requests"].pop(16),
             r"`requests` has no entry for concurrency \[16\]",
         ),
+        (
+            lambda c: c["workload"].update(concurrencies=[0]),
+            r"concurrencies.0`: Input should be greater than or equal to 1",
+        ),
+        (lambda c: c["configurations"].update({"a b": c["configurations"]["vllm-base"]}), r"a name holds letters"),
         (lambda c: c["target"].update(path="/m"), r"exactly one of `path` and `package`"),
     ],
 )

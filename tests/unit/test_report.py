@@ -29,10 +29,10 @@ def test_a_dry_run_prints_command_environment_and_plan_and_starts_nothing(tmp_pa
     assert not list(tmp_path.iterdir())
 
 
-def test_the_whole_graph_dry_runs_for_both_profiles():
+def test_the_whole_graph_dry_runs_for_both_profiles(tmp_path):
     for name in ("lab-cpu", KIMI):
         done = subprocess.run(
-            [sys.executable, "-m", "runners", "report", "--profile", name, "--dry-run"],
+            [sys.executable, "-m", "runners", "report", "--profile", name, "--dry-run", "--runs", str(tmp_path)],
             capture_output=True, text=True, cwd=paths.ROOT,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]
@@ -97,10 +97,10 @@ def test_paths_of_this_machine_are_named_not_shown(monkeypatch, tmp_path):
 
 
 def test_only_allowed_variables_are_recorded(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
     monkeypatch.setenv("MY_SECRET_TOKEN", "x")
     recorded = provenance.collect()
-    assert recorded["variables"]["OMP_NUM_THREADS"] == "2" and "MY_SECRET_TOKEN" not in json.dumps(recorded)
+    assert recorded["variables"]["CUDA_VISIBLE_DEVICES"] == "2" and "MY_SECRET_TOKEN" not in json.dumps(recorded)
 
 
 def test_reference_answers_are_asked_once(monkeypatch, tmp_path):
@@ -126,3 +126,31 @@ def test_a_gguf_target_is_needed_for_llamacpp():
     p = profile.load("lab-cpu")
     with pytest.raises(UserError, match="serves a GGUF file"):
         llamacpp.arguments(p, p.configuration("llamacpp-base"), Files(), "127.0.0.1", 1)
+
+
+def test_secrets_are_not_shown():
+    assert provenance.masked({"HF_TOKEN": "x", "A": "b"}) == {"HF_TOKEN": "(not shown)", "A": "b"}
+    assert provenance.masked_argv(["p", "--api-key", "x", "--port", "1"]) == [
+        "p",
+        "--api-key",
+        "(not shown)",
+        "--port",
+        "1",
+    ]
+
+
+def test_a_missing_target_stops_a_report_before_anything_is_measured(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "runners", "report", "--profile", KIMI, "--runs", str(tmp_path)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2 and "target Kimi-K2.5 is not at /models/Kimi-K2.5" in done.stderr
+
+
+def test_nothing_published_names_a_path_of_this_machine():
+    published = [f for f in paths.PUBLISHED_RUNS.rglob("*") if f.suffix in (".json", ".jsonl", ".log", ".ipynb")]
+    assert published
+    for file in published:
+        text = file.read_text()
+        for place in (str(paths.ROOT), str(Path.home()) + "/", str(paths.cache())):
+            assert place not in text, f"{file} names {place}"

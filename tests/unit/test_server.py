@@ -9,11 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
-from runners import server
+from runners import ports, running, server
 from runners.errors import UserError
+from runners.evidence import Evidence, LogTail, last_lines
 
 FAKE = Path(__file__).with_name("fake_server.py")
 
@@ -27,11 +29,15 @@ def first_error(lines):
     return (found[0], "other") if found else None
 
 
+def child_of(log):
+    return int(re.search(r"child (\d+)", log.read_text())[1])
+
+
 def launch(tmp_path, *flags, **kwargs):
-    port = server.free_port(None)
+    port = ports.free_port()
     argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
     settings = {"stall_seconds": 2.0, "budgets": {"default": 1.0}, "grace_seconds": 1.0} | kwargs
-    return server.Launch("fake", argv, {}, tmp_path / "log", port, phase_of, first_error, **settings)
+    return running.Launch("fake", argv, {}, tmp_path / "log", port, phase_of, first_error, **settings)
 
 
 def gone(pid):
@@ -59,17 +65,37 @@ def test_a_server_comes_up_through_its_phases_and_goes_down_whole(tmp_path):
 
 def test_slow_but_alive_past_its_budget_is_not_stalled(tmp_path):
     said = []
-    with server.serve(launch(tmp_path, "--load-s", "6", "--busy"), said.append) as live:
-        assert live.ready_seconds > 5
+    with server.serve(launch(tmp_path, "--load-s", "5", "--busy"), said.append) as live:
+        assert live.ready_seconds > 4.5
     assert any("over its budget; moving: CPU" in text for text in said)
 
 
 def test_a_true_stall_is_named_with_its_phase(tmp_path):
     with (
-        pytest.raises(server.ServerStalled, match="stalled while loading weights"),
+        pytest.raises(server.ServerStalled, match="stalled while loading weights") as caught,
         server.serve(launch(tmp_path, "--silent-forever")),
     ):
         pass
+    assert caught.value.phase == "loading weights" and caught.value.evidence.cpu_seconds < 1
+
+
+def test_the_cap_on_a_start_does_not_call_a_living_one_stalled(tmp_path):
+    with (
+        pytest.raises(server.ServerStalled, match=r"not ready after 3 s, the most .* moving: CPU") as caught,
+        server.serve(launch(tmp_path, "--load-s", "30", "--busy", total_seconds=2.5)),
+    ):
+        pass
+    assert "stalled" not in str(caught.value)
+
+
+def test_an_earlier_start_in_the_same_log_is_not_read(tmp_path):
+    (tmp_path / "log").write_text("loading weights\nwarming up\nOldError: of yesterday\n")
+    with (
+        pytest.raises(server.ServerDied, match="signal 9") as caught,
+        server.serve(launch(tmp_path, "--die", "kill"), None),
+    ):
+        pass
+    assert caught.value.phase == "loading weights"
 
 
 def test_a_death_says_its_first_error(tmp_path):
@@ -100,20 +126,99 @@ def test_a_missing_program_is_the_users_error(tmp_path):
 
 def test_a_child_in_its_own_session_that_ignores_term_is_killed(tmp_path):
     with server.serve(launch(tmp_path, "--stubborn-child")):
-        child = int(re.search(r"child (\d+)", (tmp_path / "log").read_text())[1])
+        child = child_of(tmp_path / "log")
         assert not gone(child)
     assert not wait_gone([child])
+
+
+def test_a_death_is_seen_before_what_it_left_is_brought_down(tmp_path):
+    with server.serve(launch(tmp_path, "--stubborn-child", grace_seconds=2.0)) as live:
+        child = child_of(tmp_path / "log")
+        os.kill(os.getpgid(live.pids()[0]), signal.SIGKILL)
+        began = time.monotonic()
+        while live.alive():
+            time.sleep(0.05)
+        assert time.monotonic() - began < 1.5 and not gone(child)
+        assert live.cause() == ("ended by signal 9 without an error: likely the host's memory ran out", "killed")
+    assert gone(child)
+    assert not live.alive()  # and asking again afterwards is no error
+
+
+def test_whoever_feels_the_end_first_does_not_hear_alive(tmp_path):
+    with server.serve(launch(tmp_path, "--die-after-requests", "0")) as live:
+        with pytest.raises(httpx.TransportError):
+            httpx.post(live.base_url, json={}, trust_env=False)
+        assert not live.alive() and live.cause() == ("RuntimeError: the engine core broke", "other")
+
+
+def test_nothing_outlives_a_killed_guardian(tmp_path):
+    with server.serve(launch(tmp_path, "--stubborn-child")) as live:
+        pids = live.pids()
+        assert len(pids) == 2
+        live._guardian.kill()
+        assert not wait_gone(pids[:1])
+        assert not live.alive() and live.cause() == ("its guardian process was killed", "killed")
+    assert not wait_gone(pids)
+
+
+@pytest.mark.parametrize("worker", ["stays", "ends"])
+def test_a_killed_worker_is_a_death_and_a_finished_helper_is_not(tmp_path, monkeypatch, worker):
+    monkeypatch.setattr(running, "WORKER_CPU_S", 0.2)
+    monkeypatch.setattr(running, "ZOMBIE_S", 0.3)
+    monkeypatch.setattr(running, "LOOK_AGAIN_S", 0.1)
+    with server.serve(launch(tmp_path, "--worker", worker)) as live:
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            assert live.alive()
+            time.sleep(0.05)
+        if worker == "stays":
+            os.kill(child_of(tmp_path / "log"), signal.SIGKILL)
+        until = time.monotonic() + 1.5
+        while live.alive() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert live.alive() is (worker == "ends")
+        if worker == "stays":
+            assert "died by signal 9 and its launcher did not notice" in live.cause()[0]
+
+
+def test_an_engines_python_variables_are_not_the_guardians(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "hush")
+    broken = launch(tmp_path)
+    broken.env = {"PYTHONHOME": "/nowhere"}
+    broken.argv = ["/bin/sh", "-c", "echo PYTHONHOME is $PYTHONHOME, secret is $SECRET_OF_OURS; exit 4"]
+    with pytest.raises(server.ServerDied, match="exit code 4"), server.serve(broken):
+        pass
+    assert (tmp_path / "log").read_text() == "PYTHONHOME is /nowhere, secret is\n"
+
+
+def test_a_log_is_followed_by_pieces_and_a_progress_bar_has_lines(tmp_path):
+    log = tmp_path / "log"
+    tail = LogTail(log)
+    assert list(tail) == []
+    log.write_bytes(b"one\r\nshards 10%\rshards 2" + "é".encode()[:1])
+    assert list(tail) == ["one", "shards 10%"]
+    with open(log, "ab") as handle:
+        handle.write("é".encode()[1:] + b"\nthree")
+    assert list(tail) == ["shards 2é"]
+    assert list(tail) == [] and list(tail.all_lines()) == ["three"]
+    assert last_lines(log, 2) == ["shards 2é", "three"]
+
+
+def test_evidence_is_what_moves_beyond_noise():
+    still = Evidence(at=0.0, cpu_seconds=5.0, read_bytes=10**6, rss=10**8, log_bytes=7)
+    assert Evidence(2.0, 5.01, 10**6 + 4096, 10**8 + 4096, 7).alive_since(still) is None
+    assert Evidence(2.0, 5.5, 10**7, 10**8 - 2**21, 8).alive_since(still) == "CPU, bytes read, memory, log"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_outlives_the_process_that_started_it(tmp_path, number):
     """SIGKILL as when a notebook's kernel is killed, SIGINT as Ctrl-C."""
-    port = server.free_port(None)
+    port = ports.free_port()
     code = f"""
 import sys, time
 from pathlib import Path
-from runners import server
-launch = server.Launch("fake", [sys.executable, {str(FAKE)!r}, "--port", "{port}", "--stubborn-child"], {{}},
+from runners import ports, running, server
+launch = running.Launch("fake", [sys.executable, {str(FAKE)!r}, "--port", "{port}", "--stubborn-child"], {{}},
                        Path({str(tmp_path / "log")!r}), {port}, lambda line: None, lambda lines: None, grace_seconds=1)
 with server.serve(launch) as live:
     print(*live.pids(), flush=True)
@@ -133,7 +238,7 @@ def test_a_port_in_use_names_who_holds_it():
         s.bind(("127.0.0.1", 0))
         s.listen()
         with pytest.raises(UserError, match=r"in use by .*set `port`"):
-            server.check_port("127.0.0.1", s.getsockname()[1])
+            ports.check_port("127.0.0.1", s.getsockname()[1])
 
 
 def test_attach_leaves_the_server_running(tmp_path):
@@ -141,6 +246,15 @@ def test_attach_leaves_the_server_running(tmp_path):
         with server.attach(live.base_url) as attached:
             assert attached.attached and attached.alive() and attached.pids() == []
         assert live.alive()
+
+
+def test_attach_to_something_else_is_refused(tmp_path):
+    with (
+        server.serve(launch(tmp_path)) as live,
+        pytest.raises(UserError, match="answers 404"),
+        server.attach(live.base_url, "/other"),
+    ):
+        pass
 
 
 def test_attach_to_nothing_says_what_to_do():
