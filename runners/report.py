@@ -45,6 +45,9 @@ def report(
         ).wait()
     runs.mkdir(parents=True, exist_ok=True)
     _prepare(profile, only)
+    for step in force[2:]:
+        # Snakemake runs only the first of several forced steps of a chain; a step without output always runs.
+        (paths.ROOT / step).unlink(missing_ok=True)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
     estimates = campaign.estimate(profile, depth, runs, clock)
     names = [name for name in estimates if not only or name in only]
