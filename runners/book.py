@@ -79,6 +79,13 @@ def unglued(chapters: Path, notebooks: Path) -> Iterator[tuple[str, str, str]]:
                 yield chapter.name, notebook, name
 
 
+def title_run(notebook: Path) -> None:
+    """Give an executed run notebook the name of its configuration: six pages of one title are no contents."""
+    text = notebook.read_text(encoding="utf-8")
+    title = f"# Run: {notebook.stem.removeprefix('run_')}"
+    notebook.write_text(text.replace("# Run one configuration", title, 1), encoding="utf-8")
+
+
 def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] = ()) -> Path:
     """Write the source tree of the book for `profile` into `build_dir`/source and return that folder.
 
@@ -103,6 +110,8 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     shown.mkdir(parents=True)
     for notebook in [*(folder / f"{name}.ipynb" for name in ANALYSES), *runs]:
         shutil.copy(notebook, shown / notebook.name)
+    for notebook in runs:
+        title_run(shown / notebook.name)
     for chapter in (tree / "book").glob("*.md"):
         text = chapter.read_text(encoding="utf-8")
         chapter.write_text(NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text), encoding="utf-8")

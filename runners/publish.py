@@ -7,7 +7,7 @@ import nbformat
 import papermill
 
 from runners import paths, verdict
-from runners.book import ANALYSES
+from runners.book import ANALYSES, title_run
 from runners.errors import UserError
 from runners.profile import Profile
 
@@ -56,6 +56,8 @@ def publish(profile: Profile, runs: Path) -> int:
         )
     for path in notebooks.glob("*.ipynb"):
         _forget_paths(path)
+    for path in notebooks.glob("run_*.ipynb"):
+        title_run(path)
     verdict.write("published", profile.name)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
     print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
