@@ -155,14 +155,12 @@ class PeakRunning(threading.Thread):
         super().__init__(daemon=True)
         self._read, self._every, self._end = read, every_s, threading.Event()
         self.peak: float | None = None
-        self.samples = 0
 
     def run(self) -> None:
         # Not at once: the first requests are still on their way.
         while not self._end.wait(self._every):
             value = self._read()
             if value is not None:
-                self.samples += 1
                 self.peak = value if self.peak is None else max(self.peak, value)
 
     def stop(self) -> float | None:

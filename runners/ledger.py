@@ -124,16 +124,7 @@ class Ledger:
             # The same attempt may be there already, from a run that was stopped between the two files.
             old = old[~((old["key"] == key) & (old["attempt"] == attempt))]
             new = pd.concat([old, new], ignore_index=True)
-        part = path.with_name(path.name + ".part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            new.to_parquet(part, index=False, compression="zstd")
-            os.replace(part, path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise UserError(
-                f"{path} could not be written ({error.strerror}); finished cells are kept, run again."
-            ) from error
+        write_atomic(path, new.to_parquet(None, index=False, compression="zstd"))
 
     def requests(self) -> pd.DataFrame:
         path = self.folder / "requests.parquet"

@@ -37,7 +37,8 @@ def report(
     profile.depth(depth)
     for name in only or []:
         profile.configuration(name)
-    force = ["--forcerun", *_steps_to_run(profile, depth, runs, only)]
+    steps = _steps_to_run(profile, depth, runs, only)
+    force = ["--forcerun", "analyse", *steps]
     if dry_run:
         plan.show(profile, depth, runs)
         return _snakemake(
@@ -45,7 +46,7 @@ def report(
         ).wait()
     runs.mkdir(parents=True, exist_ok=True)
     _prepare(profile, only)
-    for step in force[2:]:
+    for step in steps:
         # Snakemake runs only the first of several forced steps of a chain; a step without output always runs.
         (paths.ROOT / step).unlink(missing_ok=True)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
@@ -102,11 +103,11 @@ def _stop(child: subprocess.Popen) -> None:
 
 
 def _steps_to_run(profile: Profile, depth: str, runs: Path, only: list[str] | None) -> list[str]:
-    """Snakemake's targets that must run: steps with something to measure, and the analyses in any case.
+    """Snakemake's targets that must run: the steps with something to measure.
 
     The ledger knows what is missing (settings may have changed, a cell may be void); file times do not.
     """
-    return ["analyse"] + [
+    return [
         f"build/steps/{profile.name}/{depth}/run_{name}-{round_}.ipynb"
         for name in profile.configurations
         for round_ in range(profile.depth(depth).rounds)
