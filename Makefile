@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m runners
 DEPTH_FLAG := $(if $(DEPTH),--depth $(DEPTH))
 
-.PHONY: report plan test book serve publish clean
+.PHONY: report plan test book serve publish drafter clean
 
 report: $(VENV)/complete
 	@$(RUN) report --profile $(PROFILE) $(DEPTH_FLAG) $(if $(DRY_RUN),--dry-run)
@@ -26,6 +26,9 @@ serve: $(VENV)/complete
 publish: $(VENV)/complete
 	@$(RUN) publish --profile $(PROFILE)
 	@$(RUN) readme --profile $(PROFILE)
+
+drafter: $(VENV)/complete
+	@$(RUN) drafter --profile $(PROFILE)
 
 clean:
 	rm -rf build

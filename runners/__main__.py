@@ -42,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
     add("publish", "copy local runs to data/runs, to be committed", runs="local")
     setup = add("setup", "make the engine environments and the model")
     setup.add_argument("--engine", action="append", help="only these")
+    drafter = add("drafter", "make the profile's own EAGLE-3 drafter: answers, states, training")
+    drafter.add_argument("--stage", action="append", choices=("answers", "states", "train"), help="only these")
+    drafter.add_argument("--minutes", type=float, help="stop training, resumable, after so long")
     add("readme", "write the verdict table and picture into the README", runs="published")
     return p
 
@@ -102,6 +105,10 @@ def run(args: argparse.Namespace) -> int | None:
         from runners import publish
 
         return publish.publish(chosen, runs)
+    if args.command == "drafter":
+        from runners import drafter
+
+        return drafter.make(chosen, args.stage or list(drafter.STAGES), minutes=args.minutes)
     if args.command == "readme":
         from runners import readme
 

@@ -7,7 +7,6 @@ readers pass on, would no longer say which machine it is about, and the plain `j
 need staging too.
 """
 
-import argparse
 import json
 import re
 import shutil
@@ -156,23 +155,3 @@ def first_faults(text: str, tree: Path, at_most: int = 3) -> str:
     lines = list(dict.fromkeys(line.strip() for line in plain.splitlines() if line.strip()))
     faults = [line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|Error:|Exception", line)]
     return " | ".join((faults or lines[-at_most:])[:at_most])
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """`python -m runners.book`: build the book from published or local runs and print its address."""
-    parser = argparse.ArgumentParser(prog="python -m runners.book", description=main.__doc__)
-    parser.add_argument("--profile", default=committed_profile(), help="whose runs (default: the published profile)")
-    parser.add_argument("--runs", default="published", help="published, local, or a folder of runs")
-    parser.add_argument("--out", type=Path, default=paths.BUILD / "book", help="where to build (default: build/book)")
-    given = parser.parse_args(argv)
-    try:
-        index = build(paths.runs_root(given.runs), given.profile, given.out)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(index.as_uri())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

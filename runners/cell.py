@@ -32,6 +32,7 @@ class Instruments:
     base_texts: dict[str, list[str]]  # prompt id -> its distinct answers
     reader: ModuleType
     extra: dict[str, Any]  # request fields of this engine
+    model: str | None = None  # an attached server's own name for the target
     death: str | None = None
     # Shares of equal prefix of every answer so far.
     to_base: list[float] = field(default_factory=list)
@@ -41,9 +42,10 @@ class Instruments:
 
     def jobs(self, profile: Profile, asked: list[Prompt], tokens: int) -> list[Job]:
         """A request for each prompt, in this engine's form."""
+        model = self.model or profile.target.name
         made = []
         for prompt in asked:
-            request = body(profile.target.name, list(prompt.messages), tokens, profile.workload.temperature, self.extra)
+            request = body(model, list(prompt.messages), tokens, profile.workload.temperature, self.extra)
             made.append(Job(prompt.id, request))
         return made
 

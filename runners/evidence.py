@@ -107,11 +107,3 @@ class LogTail:
         yield from self
         if self._rest:
             yield self._rest.decode(errors="replace")
-
-
-def last_lines(path: Path, n: int) -> list[str]:
-    """The last `n` lines, of at most the last 256 KiB."""
-    if not path.is_file():
-        return []
-    start = max(path.stat().st_size - (256 << 10), 0)
-    return list(LogTail(path, start).all_lines())[-n:]

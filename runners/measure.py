@@ -16,7 +16,7 @@ from runners import campaign, environments, model, progress, prompts, provenance
 from runners.campaign import Point
 from runners.cell import Instruments, void_row
 from runners.cell import measure as measure_cell
-from runners.engines import command, engine
+from runners.engines import command, engine, reported_version
 from runners.errors import UserError
 from runners.ledger import Ledger, write_atomic
 from runners.paths import BUILD
@@ -120,7 +120,9 @@ def _instruments(profile: Profile, name: str, runs: Path, todo: list[Point]) -> 
         frame, finished = ledger.requests(), ledger.finished()
         good = frame[frame["error"].isna() & frame["key"].isin(finished)]
         base_texts = {prompt: sorted(set(texts)) for prompt, texts in good.groupby("prompt_id")["text"]}
-    return Instruments(sets, expected, base, base_texts, reader(chosen.engine), engine(chosen.engine).request_fields())
+    fields = engine(chosen.engine).request_fields()
+    model_name = chosen.attach.model if chosen.attach else None
+    return Instruments(sets, expected, base, base_texts, reader(chosen.engine), fields, model_name)
 
 
 @contextmanager
@@ -217,10 +219,15 @@ def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running) -> N
     chosen = profile.configuration(name)
     files = model.planned_files(profile, chosen.drafter)
     line = command(profile, name, files, port=0)
+    version, reported = profile.engines[chosen.engine].version, reported_version(chosen.engine, live.base_url)
+    ours = not live.attached and profile.engines[chosen.engine].environment is not None
+    if not ours and reported and version not in reported:
+        progress.say(f"{name}: the server says it is version {reported}, the profile says {version}")
     facts = provenance.collect() | {
         "configuration": name,
         "engine": chosen.engine,
-        "engine_version": profile.engines[chosen.engine].version,
+        "engine_version": version,
+        "engine_version_reported": reported,
         "attached": live.attached,
         "argv": None
         if live.attached

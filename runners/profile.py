@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from runners import paths
 from runners.errors import UserError
+from runners.readers import reader
 
 EngineKind = Literal["llamacpp", "vllm", "sglang"]
 Method = Literal["none", "ngram", "eagle3"]
@@ -93,6 +94,7 @@ class Attach(Strict):
     """A server that already runs: measured and read the same way, never started or stopped by us."""
 
     url: str
+    model: str | None = None  # its name in requests, where that is not the target's
 
 
 class Configuration(Strict):
@@ -167,6 +169,23 @@ class Timing(Strict):
     stream_tokens_per_second: dict[EngineKind, float] = Field(default_factory=dict)
 
 
+class Training(Strict):
+    """How the profile's own EAGLE-3 drafter is made: on-policy text, captured states, training (chapter Drafter)."""
+
+    configuration: str  # whose server writes the answers
+    prompts: int = Field(ge=1)
+    answer_tokens: int = Field(ge=8)
+    temperatures: list[float] = Field(min_length=1)  # in turn over the prompts
+    seed: int = 0
+    # Boundaries of the aux states: i is the input of layer i, whatever an engine calls it.
+    boundaries: list[int] = Field(min_length=1)
+    draft_vocab_size: int = Field(ge=1)
+    epochs: float = Field(gt=0)
+    tokens_per_batch: int = Field(ge=64)
+    learning_rate: float = Field(gt=0)
+    steps: int = Field(default=3, ge=1)  # draft steps unrolled (training-time test)
+
+
 class Profile(Strict):
     name: str
     title: str
@@ -181,10 +200,19 @@ class Profile(Strict):
     request_timeout_seconds: float = 300
     gates: Gates = Field(default_factory=Gates)
     timing: Timing = Field(default_factory=Timing)
+    training: Training | None = None
     practical_margin: float = 0.03  # a smaller difference than this is called none
 
     @model_validator(mode="after")
     def names_meet(self) -> "Profile":
+        if self.training and self.training.configuration not in self.configurations:
+            raise ValueError(f"training: configuration `{self.training.configuration}` is none of the profile's")
+        for kind, phases in self.budgets.items():
+            known = ["default", "importing", *(phase for phase, _ in reader(kind).PHASES)]
+            unknown = sorted(set(phases) - set(known))
+            if unknown:
+                # A phase nobody enters would leave the default in force without a word.
+                raise ValueError(f"budgets of {kind}: no load phase `{unknown[0]}`; there are {', '.join(known)}")
         for name, c in self.configurations.items():
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
                 raise ValueError(

@@ -31,7 +31,24 @@ def publish(profile: Profile, runs: Path) -> int:
         )
     if source.resolve() == target.resolve():
         raise UserError(f"{source} is the published folder already; name another one with --runs.")
-    shutil.rmtree(target, ignore_errors=True)
+    before = target.with_name(f".{target.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    if target.is_dir():
+        target.rename(before)  # it comes back if anything below fails
+    try:
+        _publish(profile, source, target)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        if before.is_dir():
+            before.rename(target)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
+    size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
+    print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
+    return 0
+
+
+def _publish(profile: Profile, source: Path, target: Path) -> None:
     for configuration in profile.configurations:
         for name in PUBLISHED:
             file = source / configuration / name
@@ -59,6 +76,3 @@ def publish(profile: Profile, runs: Path) -> int:
     for path in notebooks.glob("run_*.ipynb"):
         title_run(path)
     verdict.write("published", profile.name)
-    size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
-    print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
-    return 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from runners.evidence import Evidence, LogTail, last_lines, look
+from runners.evidence import Evidence, LogTail, look
 from runners.ports import listened
 
 ZOMBIE_S = 10.0  # a dead process its parent has not noticed for this long is a lost rank
@@ -154,9 +154,6 @@ class Running:
             return f"ended with exit code {self.returncode} without an error", "other"
         return None
 
-    def log_tail(self, n: int = 20) -> list[str]:
-        return last_lines(self.log_path, n)
-
     def bring_down(self, progress: Callable[[str], None]) -> None:
         """Again and again if need be: the guardian does it, and what it could not is done here."""
         self._guardian.stdin.close()
@@ -219,6 +216,3 @@ class Attached(Running):
 
     def cause(self) -> tuple[str, str] | None:
         return None if self.alive() else (f"{self.base_url} does not answer any more", "other")
-
-    def log_tail(self, n: int = 20) -> list[str]:
-        return []

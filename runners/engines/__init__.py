@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import httpx
+
 from runners import environments, paths
 from runners.errors import UserError
 from runners.profile import Configuration, EngineSpec, Profile
@@ -75,6 +77,17 @@ def command(profile: Profile, configuration: str, files: Files, port: int) -> Co
     program = [] if spec.command else module.program()
     env = module.ENV | spec.env | chosen.env
     return Command([*interpreter(spec), *program, *flags_to_argv(flags)], env)
+
+
+def reported_version(kind: str, base_url: str) -> str | None:
+    """What the running server says of its own version; None when it does not tell."""
+    path, key = engine(kind).VERSION
+    try:
+        answer = httpx.get(base_url + path, timeout=10, trust_env=False).json()
+    except (httpx.HTTPError, ValueError):
+        return None
+    found = answer.get(key) if isinstance(answer, dict) else None
+    return str(found) if found else None
 
 
 SCRIPTS = paths.ROOT / "runners" / "scripts"

@@ -11,6 +11,7 @@ from runners.errors import UserError
 from runners.profile import Configuration, Profile
 
 HEALTH_PATH = "/health"
+VERSION = ("/props", "build_info")  # where the running server tells its own
 # One server, two cores: OpenMP is not used, threads are set by flag.
 ENV: dict[str, str] = {}
 SPEC_TYPES = {"eagle3": "draft-eagle3", "ngram": "ngram-simple"}

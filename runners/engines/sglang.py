@@ -7,6 +7,7 @@ from runners.errors import UserError
 from runners.profile import Configuration, Profile
 
 HEALTH_PATH = "/health"
+VERSION = ("/server_info", "version")  # where the running server tells its own
 # By default /health generates a token and would disturb what is measured (entrypoints/http_server.py).
 ENV = {"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "0", "HF_HUB_OFFLINE": "1"}
 

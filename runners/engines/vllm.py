@@ -11,6 +11,7 @@ from runners.errors import UserError
 from runners.profile import Configuration, Profile
 
 HEALTH_PATH = "/health"
+VERSION = ("/version", "version")  # where the running server tells its own
 ENV = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 

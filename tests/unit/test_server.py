@@ -15,7 +15,7 @@ import pytest
 
 from runners import ports, running, server
 from runners.errors import UserError
-from runners.evidence import Evidence, LogTail, last_lines
+from runners.evidence import Evidence, LogTail
 
 FAKE = Path(__file__).with_name("fake_server.py")
 
@@ -29,6 +29,9 @@ def first_error(lines):
     return (found[0], "other") if found else None
 
 
+IMPATIENT = {"stall_seconds": 2.0, "budgets": {"default": 1.0}}
+
+
 def child_of(log):
     return int(re.search(r"child (\d+)", log.read_text())[1])
 
@@ -36,7 +39,8 @@ def child_of(log):
 def launch(tmp_path, *flags, **kwargs):
     port = ports.free_port()
     argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
-    settings = {"stall_seconds": 2.0, "budgets": {"default": 1.0}, "grace_seconds": 1.0} | kwargs
+    # Patient unless a test is about patience: on a loaded machine a program may take seconds to begin.
+    settings = {"stall_seconds": 60.0, "budgets": {"default": 60.0}, "grace_seconds": 1.0} | kwargs
     return running.Launch("fake", argv, {}, tmp_path / "log", port, phase_of, first_error, **settings)
 
 
@@ -65,7 +69,7 @@ def test_a_server_comes_up_through_its_phases_and_goes_down_whole(tmp_path):
 
 def test_slow_but_alive_past_its_budget_is_not_stalled(tmp_path):
     said = []
-    with server.serve(launch(tmp_path, "--load-s", "5", "--busy"), said.append) as live:
+    with server.serve(launch(tmp_path, "--load-s", "5", "--busy", **IMPATIENT), said.append) as live:
         assert live.ready_seconds > 4.5
     assert any("over its budget; moving: CPU" in text for text in said)
 
@@ -73,7 +77,7 @@ def test_slow_but_alive_past_its_budget_is_not_stalled(tmp_path):
 def test_a_true_stall_is_named_with_its_phase(tmp_path):
     with (
         pytest.raises(server.ServerStalled, match="stalled while loading weights") as caught,
-        server.serve(launch(tmp_path, "--silent-forever")),
+        server.serve(launch(tmp_path, "--silent-forever", **IMPATIENT)),
     ):
         pass
     assert caught.value.phase == "loading weights" and caught.value.evidence.cpu_seconds < 1
@@ -201,7 +205,6 @@ def test_a_log_is_followed_by_pieces_and_a_progress_bar_has_lines(tmp_path):
         handle.write("é".encode()[1:] + b"\nthree")
     assert list(tail) == ["shards 2é"]
     assert list(tail) == [] and list(tail.all_lines()) == ["three"]
-    assert last_lines(log, 2) == ["shards 2é", "three"]
 
 
 def test_evidence_is_what_moves_beyond_noise():

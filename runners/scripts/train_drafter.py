@@ -1,0 +1,312 @@
+"""Train an EAGLE-3 drafter on captured states, with training-time test (Li et al. 2025, section 3).
+
+Runs inside the reference environment, on a GPU if there is one. The loss of each draft step is the cross entropy
+against the target's own distribution over the draft vocabulary (its LM head read at the captured final state), at
+the answers' positions; steps are weighted by DECAY^step. Resumable: a checkpoint every few minutes holds the
+weights, the optimiser and the place in the schedule.
+
+    python train_drafter.py SETTINGS.json
+SETTINGS: target (folder), sequences (file), states (folder), output (folder), config (of the drafter), and the
+numbers named in `Settings`. OUTPUT: model.safetensors and config.json (vLLM's layout), history.json, state.pt-free:
+the resume point is `resume.safetensors` + `resume.json`.
+"""
+
+import json
+import math
+import os
+import random
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import eagle3
+import torch
+import torch.nn.functional as F
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+DECAY = 0.8
+IGNORED = -100
+
+
+@dataclass
+class Settings:
+    target: str
+    sequences: str
+    states: str
+    output: str
+    config: dict
+    draft_vocab_size: int
+    epochs: float
+    tokens_per_batch: int
+    learning_rate: float
+    steps: int  # S, draft steps unrolled
+    seed: int
+    train_tokens: int | None = None  # only so many answer tokens of the training part (the scaling chart)
+    minutes: float | None = None  # stop, resumable, after so long
+
+
+class Data:
+    """Sequences with their captured states; states stay on disk and are read per batch (memory-mapped)."""
+
+    def __init__(self, s: Settings):
+        packed = load_file(s.sequences)
+        self.ids = packed["ids"].long()
+        self.offsets = packed["offsets"].tolist()
+        self.prompt = packed["prompt"].tolist()  # tokens of the prompt, per sequence
+        self.held_out = packed["held_out"].bool().tolist()
+        self.shards = [safe_open(p, "pt") for p in sorted(Path(s.states).glob("shard-*.safetensors"))]
+        self.starts = [0]
+        for shard in self.shards:
+            self.starts.append(self.starts[-1] + shard.get_slice("argmax").get_shape()[0])
+        if self.starts[-1] != self.offsets[-1]:
+            sys.exit(f"error: {s.states} holds states of {self.starts[-1]} tokens, not of {self.offsets[-1]}")
+
+    def length(self, i: int) -> int:
+        return self.offsets[i + 1] - self.offsets[i]
+
+    def read(self, i: int, name: str) -> Tensor:
+        start = self.offsets[i]
+        shard = next(k for k in range(len(self.shards)) if self.starts[k] <= start < self.starts[k + 1])
+        at = start - self.starts[shard]
+        return self.shards[shard].get_slice(name)[at : at + self.length(i)]
+
+    def batch(self, rows: list[int], device) -> dict[str, Tensor]:
+        """ids [B, T], aux [B, T, 3H], final [B, T, H], argmax [B, T], scored [B, T] (is x_t an answer's token?)"""
+        longest = max(self.length(i) for i in rows)
+        found: dict[str, Tensor] = {}
+        for row, i in enumerate(rows):
+            n = self.length(i)
+            parts = {
+                "ids": self.ids[self.offsets[i] : self.offsets[i + 1]],
+                "aux": self.read(i, "states").flatten(1).float(),
+                "final": self.read(i, "final").float(),
+                "argmax": self.read(i, "argmax").long(),
+                "scored": torch.arange(n) >= self.prompt[i],
+            }
+            for name, value in parts.items():
+                if name not in found:
+                    found[name] = torch.zeros(len(rows), longest, *value.shape[1:], dtype=value.dtype)
+                found[name][row, :n] = value
+        return {name: value.to(device) for name, value in found.items()}
+
+
+def choose_vocabulary(data: Data, rows: list[int], size: int) -> Tensor:
+    """Target ids of the draft vocabulary: the most frequent tokens of the training answers, ascending."""
+    counts = torch.zeros(int(data.ids.max()) + 1, dtype=torch.long)
+    for i in rows:
+        answer = data.ids[data.offsets[i] + data.prompt[i] : data.offsets[i + 1]]
+        counts.index_add_(0, answer, torch.ones_like(answer))
+    return counts.topk(min(size, len(counts))).indices.sort().values
+
+
+class Objective:
+    """Loss and agreement of a batch."""
+
+    def __init__(self, drafter: eagle3.Drafter, embedding: Tensor, head: Tensor, ids: Tensor, steps: int):
+        self.drafter, self.embedding, self.steps = drafter, embedding, steps
+        self.head = head[ids]
+        self.to_draft = torch.full((len(head),), IGNORED, device=head.device)
+        self.to_draft[ids] = torch.arange(len(ids), device=head.device)
+
+    def __call__(self, b: dict[str, Tensor]) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """(losses, hits, scored): per step a scalar and [B, T-2] booleans; where position t is scored [B, T-2].
+
+        At position t the guess is of x_{t+2}, whose distribution the target gives at t+1.
+        """
+        aux, e = b["aux"][:, :-2], F.embedding(b["ids"][:, 1:-1], self.embedding)
+        with torch.no_grad():
+            target = (b["final"][:, 1:-1] @ self.head.T).softmax(-1)
+        wanted = self.to_draft[b["argmax"][:, 1:-1]]
+        scored = b["scored"][:, 2:]
+        learned = scored & (wanted >= 0)
+        losses, hits = [], []
+        for step, logits in enumerate(self.drafter.steps(aux, e, self.steps)):
+            valid = learned.clone()
+            valid[:, :step] = False
+            losses.append(F.cross_entropy(logits[valid], target[valid]))
+            hits.append((logits.argmax(-1) == wanted) & learned)
+        return losses, hits, scored
+
+
+def accept_length(hits: list[Tensor], scored: Tensor) -> tuple[list[int], int]:
+    """Tokens accepted at each draft step over chains begun at every scored position, and their number."""
+    alive = scored.clone()
+    counts = []
+    for step, hit in enumerate(hits):
+        shifted = torch.zeros_like(hit)
+        shifted[:, : hit.shape[1] - step] = hit[:, step:]  # the chain of t is judged at t+step
+        alive = alive & shifted
+        counts.append(int(alive.sum()))
+    return counts, int(scored.sum())
+
+
+@torch.no_grad()
+def evaluate(objective: Objective, data: Data, batches: list[list[int]], device) -> dict:
+    """Held-out figures: top-1 agreement a step given a true chain so far, and the accept length they make."""
+    agreed, every, chains, starts, loss = [0] * objective.steps, 0, [0] * objective.steps, 0, 0.0
+    for rows in batches:
+        losses, hits, scored = objective(data.batch(rows, device))
+        loss += float(losses[0])
+        counts, n = accept_length(hits, scored)
+        for s in range(objective.steps):
+            agreed[s] += int((hits[s] & scored).sum())
+            chains[s] += counts[s]
+        every += int(scored.sum())
+        starts += n
+    return {
+        "loss": loss / max(len(batches), 1),
+        "top1": [a / every for a in agreed],
+        "survival": [c / starts for c in chains],
+        "accept_length": 1 + sum(chains) / starts,
+        "positions": every,
+    }
+
+
+def make_batches(data: Data, rows: list[int], tokens: int, rng: random.Random) -> list[list[int]]:
+    """Sequences of like length together, about `tokens` a batch, batches in random order."""
+    pool = sorted(rows, key=lambda i: (data.length(i) // 16, rng.random()))
+    batches: list[list[int]] = [[]]
+    for i in pool:
+        if batches[-1] and (len(batches[-1]) + 1) * data.length(i) > tokens:
+            batches.append([])
+        batches[-1].append(i)
+    rng.shuffle(batches)
+    return batches
+
+
+def warm_start(drafter: eagle3.Drafter, target: dict[str, Tensor], ids: Tensor) -> None:
+    """Begin from the target's last layer, final norm and LM head, and from its last captured state.
+
+    The drafter then starts as a target that skips a layer or two, not from noise; the halves of q, k and v that
+    read the embedding start at zero.
+    """
+    hidden = drafter.shape.hidden_size
+    layers = 1 + max(int(k.split(".")[2]) for k in target if k.startswith("model.layers."))
+    last = f"model.layers.{layers - 1}."
+    with torch.no_grad():
+        drafter.fc.weight.mul_(0.1)
+        drafter.fc.weight[:, -hidden:] += torch.eye(hidden)
+        for name in ("q_proj", "k_proj", "v_proj"):
+            weight = getattr(drafter, name).weight
+            weight[:, :hidden].mul_(0.1)
+            weight[:, hidden:] = target[f"{last}self_attn.{name}.weight"]
+        drafter.o_proj.weight.copy_(target[f"{last}self_attn.o_proj.weight"])
+        for name in ("gate_proj", "up_proj", "down_proj"):
+            getattr(drafter, name).weight.copy_(target[f"{last}mlp.{name}.weight"])
+        drafter.hidden_norm.copy_(target[f"{last}input_layernorm.weight"])
+        drafter.post_attention_layernorm.copy_(target[f"{last}post_attention_layernorm.weight"])
+        drafter.norm.copy_(target["model.norm.weight"])
+        drafter.lm_head.weight.copy_(target.get("lm_head.weight", target["model.embed_tokens.weight"])[ids])
+
+
+def main(path: Path) -> None:
+    s = Settings(**json.loads(path.read_text()))
+    output = Path(s.output)
+    output.mkdir(parents=True, exist_ok=True)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(s.seed)
+    rng = random.Random(s.seed)
+    data = Data(s)
+    train = [i for i in range(len(data.prompt)) if not data.held_out[i] and data.length(i) > data.prompt[i] + 2]
+    held_out = [i for i in range(len(data.prompt)) if data.held_out[i] and data.length(i) > data.prompt[i] + 2]
+    if s.train_tokens:
+        kept, total = [], 0
+        for i in train:
+            if total >= s.train_tokens:
+                break
+            kept.append(i)
+            total += data.length(i) - data.prompt[i]
+        train = kept
+    tokens = sum(data.length(i) - data.prompt[i] for i in train)
+    target = {k: v.float() for k, v in load_file(Path(s.target) / "model.safetensors").items()}
+    embedding = target["model.embed_tokens.weight"].to(device)
+    head = target.get("lm_head.weight", target["model.embed_tokens.weight"]).to(device)
+    ids = choose_vocabulary(data, train, s.draft_vocab_size).to(device)
+    shape = eagle3.Shape.of_config(s.config | {"draft_vocab_size": len(ids)})
+    drafter = eagle3.Drafter(shape)
+    warm_start(drafter, target, ids.cpu())
+    drafter.to(device)
+    objective = Objective(drafter, embedding, head, ids, s.steps)
+    held_batches = make_batches(data, held_out, s.tokens_per_batch * 2, random.Random(0))
+
+    plan: list[list[int]] = []
+    whole = math.floor(s.epochs)
+    for _ in range(whole):
+        plan += make_batches(data, train, s.tokens_per_batch, rng)
+    if s.epochs > whole:
+        extra = make_batches(data, train, s.tokens_per_batch, rng)
+        plan += extra[: round(len(extra) * (s.epochs - whole))]
+    optimiser = torch.optim.AdamW(drafter.parameters(), lr=s.learning_rate, betas=(0.9, 0.95), weight_decay=0.01)
+    first, history, spent = _resume(output, drafter, optimiser)
+    every = max(1, len(plan) // 24)
+    began, saved = time.monotonic(), time.monotonic()
+    if first == 0:
+        history.append({"step": 0, "seconds": 0.0, **evaluate(objective, data, held_batches, device)})
+        print(json.dumps(history[-1]), flush=True)
+    running: list[float] = []
+    for step in range(first, len(plan)):
+        rate = (
+            s.learning_rate * min(1, (step + 1) / 50) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / len(plan))))
+        )
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        losses, _, _ = objective(data.batch(plan[step], device))
+        loss = sum(DECAY**k * part for k, part in enumerate(losses))
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
+        optimiser.step()
+        running.append(float(loss.detach()))
+        seconds = spent + time.monotonic() - began
+        if (step + 1) % every == 0 or step + 1 == len(plan):
+            row = {"step": step + 1, "of": len(plan), "seconds": seconds, "train_loss": sum(running) / len(running)}
+            history.append(row | evaluate(objective, data, held_batches, device))
+            running.clear()
+            left = (time.monotonic() - began) / (step + 1 - first) * (len(plan) - step - 1) / 60
+            print(json.dumps(history[-1]), f"about {left:.0f} min left", flush=True)
+        over = s.minutes is not None and time.monotonic() - began > 60 * s.minutes
+        if time.monotonic() - saved > 240 or over:
+            _keep(output, drafter, optimiser, step + 1, history, seconds)
+            saved = time.monotonic()
+            if over:
+                print("stopped at its time limit; run again to go on", flush=True)
+                return
+    eagle3.save(drafter.cpu(), ids.cpu(), s.config, output)
+    facts = {"train_tokens": tokens, "train_sequences": len(train), "held_out_sequences": len(held_out)}
+    facts |= {"parameters": sum(p.numel() for p in drafter.parameters()), "device": device}
+    (output / "history.json").write_text(json.dumps({"facts": facts, "history": history}, indent=1) + "\n")
+    for name in ("resume.safetensors", "resume.json"):
+        (output / name).unlink(missing_ok=True)
+
+
+def _keep(output: Path, drafter, optimiser, step: int, history: list, seconds: float) -> None:
+    """The resume point, in safetensors: a pickle would run code when loaded."""
+    tensors = {f"model.{k}": v.cpu().contiguous() for k, v in drafter.state_dict().items()}
+    for i, state in optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{i}.{k}": v.cpu().contiguous() for k, v in state.items()}
+    save_file(tensors, output / "resume.part")
+    os.replace(output / "resume.part", output / "resume.safetensors")
+    (output / "resume.json").write_text(json.dumps({"step": step, "history": history, "seconds": seconds}))
+
+
+def _resume(output: Path, drafter, optimiser) -> tuple[int, list, float]:
+    if not (output / "resume.json").is_file() or not (output / "resume.safetensors").is_file():
+        return 0, [], 0.0
+    tensors = load_file(output / "resume.safetensors")
+    drafter.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+    state: dict[int, dict] = {}
+    for k, v in tensors.items():
+        if k.startswith("optimiser."):
+            _, i, name = k.split(".")
+            state.setdefault(int(i), {})[name] = v
+    optimiser.load_state_dict(optimiser.state_dict() | {"state": state})
+    note = json.loads((output / "resume.json").read_text())
+    print(f"going on from step {note['step']}", flush=True)
+    return note["step"], note["history"], note["seconds"]
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,80 @@
+"""Run inside the reference environment by test_eagle3.py: the batched chains against drafting one token at a time."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, sys.argv[1])
+import eagle3  # noqa: E402
+import replay  # noqa: E402
+import train_drafter  # noqa: E402
+
+torch.manual_seed(0)
+SHAPE = eagle3.Shape(
+    hidden_size=16, intermediate_size=24, num_attention_heads=4, num_key_value_heads=2, head_dim=4, vocab_size=50,
+    draft_vocab_size=20, rope_theta=100.0, rms_norm_eps=1e-5, max_position_embeddings=64,
+)  # fmt: skip
+K, T = 3, 12
+
+
+def one_at_a_time(drafter, aux, e, t: int) -> list[torch.Tensor]:
+    """Logits of the chain that begins at t: causal over true states 0..t, then over its own outputs."""
+    g = drafter.fc(aux[:, : t + 1])
+    out = []
+    for step in range(K):
+        length = t + 1 + step
+        if length > e.shape[1]:
+            break
+        a = drafter.layer(e[:, :length], g, [], [], torch.arange(length))
+        out.append(drafter.logits(a[:, -1:])[0, 0])
+        g = torch.cat([g, a[:, -1:]], 1)
+    return out
+
+
+def chains_agree(norm_before_residual: bool) -> None:
+    shape = eagle3.Shape(**(vars(SHAPE) | {"norm_before_residual": norm_before_residual}))
+    drafter = eagle3.Drafter(shape).eval()
+    aux, e = torch.randn(1, T, 48), torch.randn(1, T, 16)
+    batched = list(drafter.steps(aux, e, K))
+    for t in range(T):
+        for step, logits in enumerate(one_at_a_time(drafter, aux, e, t)):
+            torch.testing.assert_close(batched[step][0, t + step], logits, rtol=1e-4, atol=1e-5)
+
+
+def saved_is_loaded(folder: Path) -> None:
+    drafter = eagle3.Drafter(SHAPE)
+    ids = torch.arange(5, 45, 2)
+    eagle3.save(drafter, ids, {"model_type": "llama"}, folder, torch.float32)
+    again, found = eagle3.load(folder)
+    assert found.tolist() == ids.tolist()
+    for name, value in drafter.state_dict().items():
+        torch.testing.assert_close(value, again.state_dict()[name], msg=name)
+
+
+def walks() -> None:
+    # A perfect drafter of K=3 and 9 tokens: prefill gives 1, two steps of four the rest.
+    perfect = torch.full((20,), 3)
+    assert replay.walk(perfect, 4, 9, 3) == {
+        "steps": 2, "drafted": 6, "accepted": 6, "accepted_per_position": [2, 2, 2],
+    }  # fmt: skip
+    assert replay.walk(torch.zeros(20, dtype=torch.long), 4, 9, 3)["steps"] == 8
+    mixed = torch.zeros(20, dtype=torch.long)
+    mixed[3] = 2  # the first chain (last known token at index 4) accepts two, all others none
+    found = replay.walk(mixed, 4, 6, 3)
+    assert found["accepted_per_position"] == [1, 1, 0] and found["steps"] == 3
+
+
+def acceptance_is_a_chain() -> None:
+    hits = [torch.tensor([[True, True, False, True]]), torch.tensor([[False, True, True, False]])]
+    scored = torch.tensor([[True, True, True, True]])
+    counts, n = train_drafter.accept_length(hits, scored)
+    assert (counts, n) == ([3, 2], 4), (counts, n)
+
+
+chains_agree(False)
+chains_agree(True)
+saved_is_loaded(Path(sys.argv[2]))
+walks()
+acceptance_is_a_chain()
+print("ok")
