@@ -60,7 +60,7 @@ def _answers(profile: Profile, training: Training, say: Callable[[str], None]) -
 
 
 def pack(rows: list[dict], output: Path) -> None:
-    """The sequences in one safetensors file: `ids` int32, `offsets` int64; a sequence's `prompt` int32, `held_out` uint8."""
+    """The sequences in one safetensors file: `ids`, `offsets`; per sequence `prompt` and `held_out`."""
     sequences = [[*r["prompt_tokens"], *r["answer_tokens"]] for r in rows]
     offsets = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
     output.parent.mkdir(parents=True, exist_ok=True)
