@@ -106,9 +106,9 @@ def run(args: argparse.Namespace) -> int | None:
 
         return publish.publish(chosen, runs)
     if args.command == "drafter":
-        from runners import drafter
+        from runners import training
 
-        return drafter.make(chosen, args.stage or list(drafter.STAGES), minutes=args.minutes)
+        return training.make(chosen, args.stage or list(training.STAGES), minutes=args.minutes)
     if args.command == "readme":
         from runners import readme
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners import model, prompts, provenance
+from runners import drafters, model, prompts, provenance
 from runners.engines import command
 from runners.ledger import Ledger, cell_key
 from runners.profile import Profile
@@ -49,7 +49,10 @@ def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, A
     files = model.planned_files(profile, chosen.drafter)
     line = command(profile, configuration, files, port=0)
     spec = profile.engines[chosen.engine]
-    return {
+    # A folder's name says nothing of its weights; what is made carries a hash in its path already.
+    published = chosen.drafter and profile.drafters[chosen.drafter].path is not None
+    drafter = {"drafter": drafters.digest(profile, chosen.drafter)} if published else {}
+    return drafter | {
         "profile": profile.name,
         "configuration": configuration,
         "engine": chosen.engine,

@@ -14,10 +14,10 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from runners import environments, paths
+from runners import drafters, environments, paths
 from runners.engines import SCRIPTS, Files
 from runners.errors import UserError
-from runners.profile import Drafter, Profile, Target
+from runners.profile import Profile, Target
 
 Progress = Callable[[str], None]
 
@@ -35,19 +35,14 @@ def files(profile: Profile, drafter: str | None = None, progress: Progress = lam
     """
     target = profile.target
     if target.path is not None:
-        _must_exist(target.path, f"target {target.name}", profile)
+        must_exist(target.path, f"target {target.name}", profile)
         folder, gguf = (None, Path(target.path)) if target.path.endswith(".gguf") else (Path(target.path), None)
     else:
         gguf = fetch(target, progress)
         folder = dequantised(gguf, target, progress) if target.dequantised else None
     drafter_folder = drafter_gguf = None
     if drafter is not None:
-        chosen = profile.drafters[drafter]
-        if chosen.path is not None:
-            _must_exist(chosen.path, f"drafter {drafter}", profile)
-            drafter_folder, drafter_gguf = _as_drafter(chosen.path)
-        else:
-            drafter_folder, drafter_gguf = untrained(chosen, gguf, folder, target, progress)
+        drafter_folder, drafter_gguf = drafters.ensure(profile, drafter, gguf, folder, progress)
     return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
 
 
@@ -59,22 +54,11 @@ def planned_files(profile: Profile, drafter: str | None = None) -> Files:
         gguf, folder = (Path(target.path), None) if is_gguf else (None, Path(target.path))
     else:
         gguf, folder = gguf_path(target), folder_path(target)
-    if drafter is None:
-        return Files(gguf=gguf, folder=folder)
-    chosen = profile.drafters[drafter]
-    made = drafter_path(chosen, target)
-    if chosen.path is not None:
-        drafter_folder, drafter_gguf = _as_drafter(chosen.path)
-        return Files(gguf=gguf, folder=folder, drafter_folder=drafter_folder, drafter_gguf=drafter_gguf)
-    return Files(gguf=gguf, folder=folder, drafter_gguf=made / "drafter.gguf", drafter_folder=made / "hf")
+    drafter_folder, drafter_gguf = drafters.planned(profile, drafter) if drafter else (None, None)
+    return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
 
 
-def _as_drafter(path: str) -> tuple[Path | None, Path | None]:
-    """(folder, GGUF file): a drafter on the box comes in one of the two forms."""
-    return (None, Path(path)) if path.endswith(".gguf") else (Path(path), None)
-
-
-def _must_exist(path: str, what: str, profile: Profile) -> None:
+def must_exist(path: str | Path, what: str, profile: Profile) -> None:
     if not Path(path).exists():
         raise UserError(f"The {what} is not at {path}; put it there or set its path in profile {profile.name}.")
 
@@ -144,7 +128,7 @@ def noted_sha256(path: Path) -> str:
     return note.read_text()
 
 
-def _make(place: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
+def make(place: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
     """Run a script that writes a folder, beside its place; rename it when the script succeeded."""
     if place.is_dir():
         return place
@@ -169,30 +153,8 @@ def dequantised(gguf: Path, target: Target, progress: Progress = lambda _: None)
         python = environments.ensure("reference", progress)
         progress(f"target {target.name}: dequantising to fp32, once")
         script = str(SCRIPTS / "dequantise.py")
-        _make(place, lambda out: [str(python), script, str(gguf), str(out)], "The fp32 folder")
+        make(place, lambda out: [str(python), script, str(gguf), str(out)], "The fp32 folder")
     return place
-
-
-def drafter_path(drafter: Drafter, target: Target) -> Path:
-    scripts = "".join(sha256(SCRIPTS / f"{n}.py") for n in ("untrained_drafter", "drafter_to_gguf"))
-    facts = f"{target.file_sha256} {drafter.made} {drafter.seed} {scripts}"
-    return paths.cache() / "drafters" / f"{drafter.made}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
-
-
-def untrained(
-    drafter: Drafter, gguf: Path | None, folder: Path | None, target: Target, progress: Progress = lambda _: None
-) -> tuple[Path, Path]:
-    """The random drafter as (Hugging Face folder, GGUF file), by scripts/untrained_drafter.py."""
-    if gguf is None or folder is None:
-        raise UserError("An untrained drafter takes its shapes from a packaged target with `dequantised: true`.")
-    place = drafter_path(drafter, target)
-    if not place.is_dir():
-        python = environments.ensure("reference", progress)
-        progress("drafter untrained: making random weights")
-        script = str(SCRIPTS / "untrained_drafter.py")
-        words = [str(python), script, str(folder), str(gguf)]
-        _make(place, lambda out: [*words, str(out), str(drafter.seed)], "The untrained drafter")
-    return place / "hf", place / "drafter.gguf"
 
 
 def provenance(files: Files) -> dict[str, str]:

@@ -57,10 +57,16 @@ class Target(Strict):
 
 
 class Drafter(Strict):
-    """A drafter: a folder on the box, or one a script makes (`untrained`: random weights, seeded)."""
+    """A drafter: a folder (on the box, or published in data/drafters), or one a script makes.
+
+    `untrained`: random weights, seeded. `derived`: `source`, another drafter of the profile, with one `change`
+    (scripts/derive_drafter.py).
+    """
 
     path: str | None = None
-    made: Literal["untrained"] | None = None
+    made: Literal["untrained", "derived"] | None = None
+    source: str | None = None
+    change: str | None = None
     seed: int = 0
     note: str = ""
 
@@ -68,6 +74,8 @@ class Drafter(Strict):
     def one_source(self) -> "Drafter":
         if (self.path is None) == (self.made is None):
             raise ValueError("give exactly one of `path` and `made`")
+        if (self.made == "derived") != bool(self.source and self.change):
+            raise ValueError("`source` and `change` go with `made: derived`, and only with it")
         return self
 
 
@@ -207,6 +215,16 @@ class Profile(Strict):
     def names_meet(self) -> "Profile":
         if self.training and self.training.configuration not in self.configurations:
             raise ValueError(f"training: configuration `{self.training.configuration}` is none of the profile's")
+        for name, drafter in self.drafters.items():
+            if drafter.source is not None and drafter.source not in self.drafters:
+                raise ValueError(f"drafter `{name}`: source `{drafter.source}` is none of {sorted(self.drafters)}")
+        for name, drafter in self.drafters.items():
+            line = [name]
+            while drafter.source is not None:
+                if drafter.source in line:
+                    raise ValueError(f"drafter `{name}`: it is derived from itself ({' from '.join(line)})")
+                line.append(drafter.source)
+                drafter = self.drafters[drafter.source]
         for kind, phases in self.budgets.items():
             known = ["default", "importing", *(phase for phase, _ in reader(kind).PHASES)]
             unknown = sorted(set(phases) - set(known))

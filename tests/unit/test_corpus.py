@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from runners import answers, corpus, drafter, prompts
+from runners import answers, corpus, prompts, training
 from runners.errors import UserError
 from runners.profile import Training, load
 
@@ -93,7 +93,7 @@ def test_packed_sequences_say_where_each_begins_and_where_its_answer_does(tmp_pa
         {"prompt_tokens": [1, 2], "answer_tokens": [3], "part": "train"},
         {"prompt_tokens": [4], "answer_tokens": [5, 6], "part": "held-out"},
     ]
-    drafter.pack(rows, tmp_path / "s.safetensors")
+    training.pack(rows, tmp_path / "s.safetensors")
     packed = load_file(tmp_path / "s.safetensors")
     assert packed["ids"].tolist() == [1, 2, 3, 4, 5, 6] and packed["offsets"].tolist() == [0, 3, 6]
     assert packed["prompt"].tolist() == [2, 1] and packed["held_out"].tolist() == [0, 1]
@@ -102,7 +102,7 @@ def test_packed_sequences_say_where_each_begins_and_where_its_answer_does(tmp_pa
 
 def test_a_profile_without_training_makes_no_drafter():
     with pytest.raises(UserError, match="no `training` section"):
-        drafter.make(load("kimi-k2.5-8x-rtx-pro-6000"), ["answers"])
+        training.make(load("kimi-k2.5-8x-rtx-pro-6000"), ["answers"])
 
 
 def test_training_names_a_configuration_of_the_profile():

@@ -1,0 +1,124 @@
+"""What a drafter's accept length *is* when served: an engine's own counters and tokens over a prompt set.
+
+The other side of replay (scripts/replay.py): the same prompts, greedy, end of text ignored; the tokens that came
+back are captured and replayed, so that both sides speak about the same text.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from runners import measure
+from runners.errors import UserError
+from runners.paths import BUILD
+from runners.profile import Profile
+from runners.prompts import Prompt
+from runners.readers import reader
+from runners.readers.records import Counters
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Token ids of one greedy answer and of the prompt as the server's chat template makes it."""
+
+    prompt_id: str
+    prompt_tokens: list[int]
+    answer_tokens: list[int]
+
+
+@dataclass(frozen=True)
+class Served:
+    """Answers in the prompts' order and what the engine counted for all of them."""
+
+    answers: list[Answer]
+    counters: Counters
+    concurrency: int
+
+
+def serve_and_count(
+    profile: Profile, configuration: str, asked: list[Prompt], output_tokens: int, concurrencies: list[int]
+) -> list[Served]:
+    """Start the configuration once and ask every prompt at each concurrency; UserError when a request fails."""
+    chosen = profile.configuration(configuration)
+    log = BUILD / "logs" / profile.name / f"served-{configuration}-{time.strftime('%H%M%S')}.log"
+    with measure.running(profile, configuration, Path(log)) as live:
+        read = reader(chosen.engine).read_counters
+        found = []
+        for concurrency in concurrencies:
+            before = _counters(live.base_url, read)
+            try:
+                got = asyncio.run(_ask_all(live.base_url, chosen.engine, profile, asked, output_tokens, concurrency))
+            except httpx.HTTPError as error:
+                raise UserError(
+                    f"{configuration}: the server stopped answering ({type(error).__name__}); see {log}."
+                ) from error
+            time.sleep(0.5)  # the last step's counts come with the engine's next round
+            found.append(Served(got, _counters(live.base_url, read).since(before), concurrency))
+        return found
+
+
+def _counters(base_url: str, read) -> Counters:
+    answer = httpx.get(f"{base_url}/metrics", timeout=10, trust_env=False)
+    if answer.status_code != 200:
+        raise UserError(f"{base_url}/metrics answers {answer.status_code}; start the server with its metrics on.")
+    return read(answer.text)
+
+
+async def _ask_all(
+    base_url: str, engine: str, profile: Profile, asked: list[Prompt], output_tokens: int, concurrency: int
+) -> list[Answer]:
+    ask = {"llamacpp": _llamacpp, "vllm": _vllm}.get(engine)
+    if ask is None:
+        raise UserError(f"Replay asks an engine for token ids, and {engine} is not known to give them; use another.")
+    waiting = iter(enumerate(asked))
+    answers: dict[int, Answer] = {}
+    limits = httpx.Limits(max_keepalive_connections=0)
+    timeout = profile.request_timeout_seconds
+    async with httpx.AsyncClient(base_url=base_url, timeout=timeout, limits=limits, trust_env=False) as client:
+
+        async def worker() -> None:
+            for index, prompt in waiting:
+                answers[index] = await ask(client, profile.target.name, prompt, output_tokens)
+
+        await asyncio.gather(*(worker() for _ in range(concurrency)))
+    return [answers[i] for i in range(len(asked))]
+
+
+async def _post(client: httpx.AsyncClient, path: str, body: dict) -> dict:
+    response = await client.post(path, json=body)
+    if response.status_code != 200:
+        raise UserError(f"The server answered {response.status_code} at {path}: {response.text[:200]}")
+    return response.json()
+
+
+async def _llamacpp(client: httpx.AsyncClient, model: str, prompt: Prompt, output_tokens: int) -> Answer:
+    text = await _post(client, "/apply-template", {"messages": list(prompt.messages)})
+    asked = {"content": text["prompt"], "add_special": False, "parse_special": True}
+    ids = (await _post(client, "/tokenize", asked))["tokens"]
+    body = {
+        "prompt": ids,
+        "n_predict": output_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "return_tokens": True,
+        "cache_prompt": False,
+    }
+    return Answer(prompt.id, ids, (await _post(client, "/completion", body))["tokens"])
+
+
+async def _vllm(client: httpx.AsyncClient, model: str, prompt: Prompt, output_tokens: int) -> Answer:
+    asked = {"model": model, "messages": list(prompt.messages), "add_generation_prompt": True}
+    ids = (await _post(client, "/tokenize", asked))["tokens"]
+    body = {
+        "model": model,
+        "prompt": ids,
+        "max_tokens": output_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "return_token_ids": True,
+    }
+    got = await _post(client, "/v1/completions", body)
+    return Answer(prompt.id, ids, got["choices"][0]["token_ids"])
