@@ -130,9 +130,9 @@ def config_of(target_folder: Path, boundaries: list[int]) -> dict:
     }
 
 
-def run_script(name: str, words: list, say: Callable[[str], None]) -> None:
-    """Run scripts/<name>.py in the reference environment and pass its lines on; UserError with its last words."""
-    python = environments.ensure("reference", say)
+def run_script(name: str, words: list, say: Callable[[str], None], environment: str = "reference") -> None:
+    """Run scripts/<name>.py in an engine's environment and pass its lines on; UserError with its last words."""
+    python = environments.ensure(environment, say)
     # Every core: a caller's OMP_NUM_THREADS is meant for something else.
     env = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     argv = [str(python), str(SCRIPTS / f"{name}.py"), *map(str, words)]

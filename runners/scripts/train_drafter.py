@@ -7,8 +7,8 @@ weights, the optimiser and the place in the schedule.
 
     python train_drafter.py SETTINGS.json
 SETTINGS: target (folder), sequences (file), states (folder), output (folder), config (of the drafter), and the
-numbers named in `Settings`. OUTPUT: model.safetensors and config.json (vLLM's layout), history.json, state.pt-free:
-the resume point is `resume.safetensors` + `resume.json`.
+numbers named in `Settings`. OUTPUT: model.safetensors and config.json (vLLM's layout) and history.json; until then
+the resume point, resume.safetensors and resume.json.
 """
 
 import json
@@ -28,6 +28,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 DECAY = 0.8
+# Matrix units for bfloat16 make a step several times faster; weights, optimiser and loss stay in float32.
+BFLOAT16 = torch.cuda.is_available() or getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
 IGNORED = -100
 
 
@@ -118,7 +120,7 @@ class Objective:
         """
         aux, e = b["aux"][:, :-2], F.embedding(b["ids"][:, 1:-1], self.embedding)
         with torch.no_grad():
-            target = (b["final"][:, 1:-1] @ self.head.T).softmax(-1)
+            target = (b["final"][:, 1:-1] @ self.head.T).float().softmax(-1)
         wanted = self.to_draft[b["argmax"][:, 1:-1]]
         scored = b["scored"][:, 2:]
         learned = scored & (wanted >= 0)
@@ -126,7 +128,7 @@ class Objective:
         for step, logits in enumerate(self.drafter.steps(aux, e, self.steps)):
             valid = learned.clone()
             valid[:, :step] = False
-            losses.append(F.cross_entropy(logits[valid], target[valid]))
+            losses.append(F.cross_entropy(logits[valid].float(), target[valid]))
             hits.append((logits.argmax(-1) == wanted) & learned)
         return losses, hits, scored
 
@@ -253,7 +255,8 @@ def main(path: Path) -> None:
         )
         for group in optimiser.param_groups:
             group["lr"] = rate
-        losses, _, _ = objective(data.batch(plan[step], device))
+        with torch.autocast(device, torch.bfloat16, enabled=BFLOAT16):
+            losses, _, _ = objective(data.batch(plan[step], device))
         loss = sum(DECAY**k * part for k, part in enumerate(losses))
         optimiser.zero_grad()
         loss.backward()
@@ -276,7 +279,7 @@ def main(path: Path) -> None:
                 return
     eagle3.save(drafter.cpu(), ids.cpu(), s.config, output)
     facts = {"train_tokens": tokens, "train_sequences": len(train), "held_out_sequences": len(held_out)}
-    facts |= {"parameters": sum(p.numel() for p in drafter.parameters()), "device": device}
+    facts |= {"parameters": sum(p.numel() for p in drafter.parameters()), "device": device, "bfloat16": BFLOAT16}
     (output / "history.json").write_text(json.dumps({"facts": facts, "history": history}, indent=1) + "\n")
     for name in ("resume.safetensors", "resume.json"):
         (output / name).unlink(missing_ok=True)
