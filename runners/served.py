@@ -31,17 +31,25 @@ class Answer:
 
 @dataclass(frozen=True)
 class Served:
-    """Answers in the prompts' order and what the engine counted for all of them."""
+    """Answers in the prompts' order and what the engine counted for all of them.
+
+    `parted`: answers whose repetition, asked for some tokens more, was another text; they lack those tokens.
+    """
 
     answers: list[Answer]
     counters: Counters
     concurrency: int
+    parted: int = 0
 
 
 def serve_and_count(
     profile: Profile, configuration: str, asked: list[Prompt], output_tokens: int, concurrencies: list[int]
 ) -> list[Served]:
-    """Start the configuration once and ask every prompt at each concurrency; UserError when a request fails."""
+    """Start the configuration once and ask every prompt at each concurrency; UserError when a request fails.
+
+    vLLM verifies, and counts, a last chain that reaches beyond the output limit; there each answer is asked for
+    again, K tokens longer and not counted, so that replay can judge that chain too. llama.cpp cuts it at the limit.
+    """
     chosen = profile.configuration(configuration)
     log = BUILD / "logs" / profile.name / f"served-{configuration}-{time.strftime('%H%M%S')}.log"
     with measure.running(profile, configuration, Path(log)) as live:
@@ -51,12 +59,22 @@ def serve_and_count(
             before = _counters(live.base_url, read)
             try:
                 got = asyncio.run(_ask_all(live.base_url, chosen.engine, profile, asked, output_tokens, concurrency))
+                time.sleep(0.5)  # the last step's counts come with the engine's next round
+                counted = _counters(live.base_url, read).since(before)
+                parted = 0
+                if chosen.engine == "vllm":
+                    more = output_tokens + (chosen.k or 0)
+                    longer = asyncio.run(_ask_all(live.base_url, chosen.engine, profile, asked, more, concurrency))
+                    same = [
+                        b.answer_tokens[:output_tokens] == a.answer_tokens for a, b in zip(got, longer, strict=True)
+                    ]
+                    got = [b if s else a for a, b, s in zip(got, longer, same, strict=True)]
+                    parted = same.count(False)
             except httpx.HTTPError as error:
                 raise UserError(
                     f"{configuration}: the server stopped answering ({type(error).__name__}); see {log}."
                 ) from error
-            time.sleep(0.5)  # the last step's counts come with the engine's next round
-            found.append(Served(got, _counters(live.base_url, read).since(before), concurrency))
+            found.append(Served(got, counted, concurrency, parted))
         return found
 
 

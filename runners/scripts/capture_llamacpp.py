@@ -1,6 +1,6 @@
 """Hidden states as llama.cpp's INT4 kernels compute them, through its own C functions in the xllamacpp wheel.
 
-Runs inside the llama.cpp environment. llama.cpp's layer id i is the *input of layer i* (llama_set_embeddings_layer_inp), the function
+Runs inside the llama.cpp environment. llama.cpp's layer id i is the *input of layer i*, by the function that
 its EAGLE-3 drafting reads from too (common/speculative.cpp, common_speculative_impl_draft_eagle3::process). The two
 functions are not in its public header, so their mangled names belong to the pinned wheel and are checked first.
 

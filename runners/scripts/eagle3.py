@@ -108,11 +108,11 @@ class Drafter(nn.Module):
         return a + self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
 
     def logits(self, a: Tensor) -> Tensor:
-        """[B, T, H] -> [B, T, draft vocabulary]"""
+        """[.., H] -> [.., draft vocabulary]"""
         return self.lm_head(rms_norm(a, self.norm, self.shape.rms_norm_eps))
 
     def steps(self, aux: Tensor, e: Tensor, count: int):
-        """Yield the logits [B, T, draft vocabulary] of draft steps 0 .. count-1.
+        """Yield the outputs a [B, T, H] of draft steps 0 .. count-1; `logits` reads them.
 
         aux: [B, T, 3H], the target's states at positions t; e: [B, T, H], embeddings of the tokens at t+1.
         Step s at position t guesses the token at t+2 and is meaningful for t >= s only.
@@ -123,7 +123,7 @@ class Drafter(nn.Module):
         values: list[Tensor] = []
         for _ in range(count):
             a = self.layer(e, g, keys, values, positions)
-            yield self.logits(a)
+            yield a
             g = torch.cat([a[:, :1], a[:, :-1]], 1)
 
 

@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--port", type=int, required=True)
     p.add_argument("--parallel", type=int, required=True, help="slots: the cap on running requests")
     p.add_argument("--ctx-size", type=int, required=True, help="tokens over all slots")
+    p.add_argument("--kv-unified", action="store_true", help="one key-value buffer for all slots")
     p.add_argument("--threads", type=int, required=True)
     p.add_argument(
         "--cache-ram", type=int, default=0, help="host memory for old prompts, MiB (0: off, so a prompt is never free)"
@@ -31,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--spec-type", help="e.g. draft-eagle3, ngram-simple")
     p.add_argument("--spec-draft-model", help="drafter, a GGUF file")
     p.add_argument("--spec-draft-n-max", type=int, help="K, tokens drafted per verification step")
+    p.add_argument("--no-spec-draft-backend-sampling", action="store_true", help="draft tokens sampled on the host")
     p.add_argument("--spec-ngram-simple-size-n", type=int, help="length of the looked-up n-gram")
     p.add_argument("--spec-ngram-simple-size-m", type=int, help="length of the draft it gives")
     p.add_argument("--spec-ngram-simple-min-hits", type=int)
@@ -55,6 +57,7 @@ def main() -> None:
     params.port = args.port
     params.n_parallel = args.parallel
     params.n_ctx = args.ctx_size
+    params.kv_unified = args.kv_unified
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads = args.threads
     params.cache_ram_mib = args.cache_ram
@@ -74,6 +77,7 @@ def main() -> None:
         params.speculative.draft.mparams.path = args.spec_draft_model
         for cpu in (params.speculative.draft.cpuparams, params.speculative.draft.cpuparams_batch):
             cpu.n_threads = args.threads
+    params.speculative.draft.backend_sampling = not args.no_spec_draft_backend_sampling
     if args.spec_draft_n_max is not None:
         params.speculative.draft.n_max = args.spec_draft_n_max
     for flag in ("size_n", "size_m", "min_hits"):

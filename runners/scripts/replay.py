@@ -62,8 +62,8 @@ def accepted_at(drafter, ids, embedding, x, aux, k: int) -> torch.Tensor:
     alive = torch.ones(length, dtype=torch.bool)
     accepted = torch.zeros(length, dtype=torch.long)
     wanted = torch.cat([x[2:], torch.tensor([-1])])
-    for step, logits in enumerate(drafter.steps(aux[None, :length], e, k)):
-        hit = ids[logits[0].argmax(-1)] == wanted
+    for step, a in enumerate(drafter.steps(aux[None, :length], e, k)):
+        hit = ids[drafter.logits(a[0]).argmax(-1)] == wanted
         moved = torch.zeros(length, dtype=torch.bool)
         moved[: length - step] = hit[step:]
         alive &= moved

@@ -113,23 +113,27 @@ class Objective:
         self.to_draft = torch.full((len(head),), IGNORED, device=head.device)
         self.to_draft[ids] = torch.arange(len(ids), device=head.device)
 
-    def __call__(self, b: dict[str, Tensor]) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """(losses, hits, scored): per step a scalar and [B, T-2] booleans; where position t is scored [B, T-2].
+    def __call__(self, b: dict[str, Tensor], judge: bool = False) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """(losses, hits, scored): per step a scalar and, to judge, [B, T-2] booleans; where t is scored [B, T-2].
 
-        At position t the guess is of x_{t+2}, whose distribution the target gives at t+1.
+        At position t the guess is of x_{t+2}, whose distribution the target gives at t+1. A position counts in the
+        loss when the target's own choice is in the draft vocabulary; the large head is read there only.
         """
         aux, e = b["aux"][:, :-2], F.embedding(b["ids"][:, 1:-1], self.embedding)
-        with torch.no_grad():
-            target = (b["final"][:, 1:-1] @ self.head.T).float().softmax(-1)
         wanted = self.to_draft[b["argmax"][:, 1:-1]]
         scored = b["scored"][:, 2:]
         learned = scored & (wanted >= 0)
+        with torch.no_grad():
+            target = (b["final"][:, 1:-1][learned] @ self.head.T).float().softmax(-1)
         losses, hits = [], []
-        for step, logits in enumerate(self.drafter.steps(aux, e, self.steps)):
-            valid = learned.clone()
-            valid[:, :step] = False
-            losses.append(F.cross_entropy(logits[valid].float(), target[valid]))
-            hits.append((logits.argmax(-1) == wanted) & learned)
+        for a in self.drafter.steps(aux, e, self.steps):
+            # Every answer begins after at least `steps` tokens of the chat template: no chain is cut at its start.
+            logits = self.drafter.logits(a[learned]).float()
+            losses.append(F.cross_entropy(logits, target))
+            if judge:
+                hit = torch.zeros_like(learned)
+                hit[learned] = logits.argmax(-1) == wanted[learned]
+                hits.append(hit)
         return losses, hits, scored
 
 
@@ -150,7 +154,7 @@ def evaluate(objective: Objective, data: Data, batches: list[list[int]], device)
     """Held-out figures: top-1 agreement a step given a true chain so far, and the accept length they make."""
     agreed, every, chains, starts, loss = [0] * objective.steps, 0, [0] * objective.steps, 0, 0.0
     for rows in batches:
-        losses, hits, scored = objective(data.batch(rows, device))
+        losses, hits, scored = objective(data.batch(rows, device), judge=True)
         loss += float(losses[0])
         counts, n = accept_length(hits, scored)
         for s in range(objective.steps):
@@ -243,7 +247,7 @@ def main(path: Path) -> None:
         plan += extra[: round(len(extra) * (s.epochs - whole))]
     optimiser = torch.optim.AdamW(drafter.parameters(), lr=s.learning_rate, betas=(0.9, 0.95), weight_decay=0.01)
     first, history, spent = _resume(output, drafter, optimiser)
-    every = max(1, len(plan) // 24)
+    every = max(1, len(plan) // 12)
     began, saved = time.monotonic(), time.monotonic()
     if first == 0:
         history.append({"step": 0, "seconds": 0.0, **evaluate(objective, data, held_batches, device)})

@@ -36,7 +36,7 @@ def chains_agree(norm_before_residual: bool) -> None:
     shape = eagle3.Shape(**(vars(SHAPE) | {"norm_before_residual": norm_before_residual}))
     drafter = eagle3.Drafter(shape).eval()
     aux, e = torch.randn(1, T, 48), torch.randn(1, T, 16)
-    batched = list(drafter.steps(aux, e, K))
+    batched = [drafter.logits(a) for a in drafter.steps(aux, e, K)]
     for t in range(T):
         for step, logits in enumerate(one_at_a_time(drafter, aux, e, t)):
             torch.testing.assert_close(batched[step][0, t + step], logits, rtol=1e-4, atol=1e-5)
