@@ -21,6 +21,9 @@ from safetensors.torch import load_file, save_file
 def main(folder: Path, sequences: Path, output: Path, boundaries: list[int]) -> None:
     here = str(Path(__file__).resolve().parent)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
+    # The CPU build else takes nearly all of the machine's memory for keys and values, and keeps a core for itself.
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
     from vllm import LLM, SamplingParams, TokensPrompt
     from vllm.distributed.kv_transfer.kv_connector.v1 import example_hidden_states_connector as stock
 

@@ -1,0 +1,96 @@
+"""Why does a drafter fail? Each suspected cause produced for real, replayed and served.
+
+A cause is a change to the aligned drafter's checkpoint (scripts/derive_drafter.py). For each one the same prompts are
+served on the engine and replayed on the states of the same text, so that a cause that replay predicts and the engine
+confirms is understood, and one that neither shows explains nothing.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from runners import ledger, model, replays
+from runners.profile import Profile
+from runners.prompts import Prompt
+
+Progress = Callable[[str], None]
+AS_TRAINED = "as-trained"
+# What each change stands for in the case's list of suspicions, in a reader's words.
+CAUSES = {
+    AS_TRAINED: "the drafter as it was trained",
+    "random-head": "LM head missing, drawn at random by the engine",
+    "wrong-map": "draft-to-target vocabulary map of another vocabulary",
+    "boundary+1": "aux states one layer too late",
+    "boundary-1": "aux states one layer too early",
+    "aux-order": "aux states in reverse order",
+    "rope-base": "RoPE base 10,000 instead of the target's",
+    "norm-flag": "norm-before-residual flag flipped",
+    "int4": "drafter quantized to four bits like the target",
+    "bfloat16": "drafter rounded to bfloat16",
+    "short-context": "drafter's position limit of 64",
+}
+
+
+def with_cause(profile: Profile, configuration: str, change: str) -> tuple[Profile, str]:
+    """The profile with one more configuration: the same, its drafter changed. (profile, configuration's name)"""
+    if change == AS_TRAINED:
+        return profile, configuration
+    content = profile.model_dump()
+    drafter = profile.configuration(configuration).drafter
+    content["drafters"][change] = {"made": "derived", "source": drafter, "change": change}
+    name = f"{configuration}.{change.replace('+', 'plus')}"
+    content["configurations"][name] = content["configurations"][configuration] | {"drafter": change}
+    return type(profile).model_validate(content), name
+
+
+def serve_all(
+    profile: Profile,
+    configuration: str,
+    asked: list[Prompt],
+    output_tokens: int,
+    concurrency: int,
+    work: Path,
+    say: Progress = print,
+    changes: list[str] | None = None,
+) -> list[dict]:
+    """A row a cause, served and replayed; rows already in work/hypotheses.jsonl are kept (so it resumes)."""
+    place = work / "hypotheses.jsonl"
+    rows = ledger.ledger_lines(place) if place.is_file() else []
+    for change in changes or list(CAUSES):
+        changed, name = with_cause(profile, configuration, change)
+        folder = model.files(changed, changed.configuration(name).drafter, say).drafter_folder
+        digest = model.noted_sha256(folder / "model.safetensors")[:12] + model.noted_sha256(folder / "config.json")[:12]
+        facts = {"configuration": configuration, "change": change, "digest": digest, "concurrency": concurrency}
+        if any(all(row.get(k) == v for k, v in facts.items()) for row in rows):
+            continue
+        found = replays.compare(changed, name, asked, output_tokens, [concurrency], work, say)[0]
+        rows.append(found | facts | {"output_tokens": output_tokens})
+        ledger.write_atomic(place, "".join(json.dumps(r) + "\n" for r in rows).encode())
+    return rows
+
+
+def table(rows: list[dict]) -> pd.DataFrame:
+    """One row a cause and configuration: accept length served and replayed, survival by position, what it explains.
+
+    The case's drafter read exactly 1.00: a cause explains that only if nothing at all was accepted when served.
+    """
+    kept = []
+    for row in rows:
+        served, replayed = row["served"], row["replayed"]
+        survival = [round(a / served["steps"], 4) for a in served["accepted_per_position"]] if served["steps"] else []
+        kept.append(
+            {
+                "configuration": row["configuration"],
+                "change": row["change"],
+                "cause": CAUSES.get(row["change"], row["change"]),
+                "steps": served["steps"],
+                "accepted": served["accepted"],
+                "accept_length_served": served["accept_length"],
+                "accept_length_replayed": replayed["accept_length"],
+                "survival": survival,
+                "explains_exactly_one": served["steps"] is not None and served["accepted"] == 0,
+            }
+        )
+    return pd.DataFrame(kept)

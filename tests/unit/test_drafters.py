@@ -1,0 +1,95 @@
+"""Drafters as files: where they are, what determines them, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from runners import campaign, drafters, profile, replays
+
+LAB = profile.load("lab-cpu")
+
+
+def with_drafters(**more):
+    content = LAB.model_dump()
+    content["drafters"] |= more
+    return type(LAB).model_validate(content)
+
+
+@pytest.fixture
+def published(tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    save_file({"fc.weight": np.zeros((2, 6), np.float16)}, folder / "model.safetensors")
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+def test_a_drafters_digest_follows_its_weights_its_config_and_its_fault(published):
+    p = with_drafters(
+        own={"path": str(published)},
+        broken={"made": "derived", "source": "own", "change": "random-head"},
+        other={"made": "derived", "source": "own", "change": "wrong-map"},
+    )
+    first = {name: drafters.digest(p, name) for name in ("own", "broken", "other")}
+    assert len(set(first.values())) == 3
+    (published / "config.json").write_text('{"rope_theta": 1}')
+    second = {name: drafters.digest(p, name) for name in first}
+    assert all(first[name] != second[name] for name in first)
+    folder, gguf = drafters.planned(p, "broken")
+    assert second["broken"] in str(folder) and gguf.name == "drafter.gguf"
+
+
+def test_new_weights_under_the_same_path_are_another_cell(published):
+    content = LAB.model_dump()
+    content["drafters"]["own"] = {"path": str(published)}
+    content["configurations"]["vllm-own"] = content["configurations"]["vllm-eagle3-untrained"] | {"drafter": "own"}
+    p = type(LAB).model_validate(content)
+    point = campaign.points(p, "quick")[0]
+    before = campaign.key(p, "vllm-own", point)
+    (published / "config.json").write_text('{"rope_theta": 1}')
+    assert campaign.key(p, "vllm-own", point) != before
+
+
+def test_a_drafter_that_is_not_here_is_absent_and_named(tmp_path):
+    p = with_drafters(own={"path": str(tmp_path / "nowhere")})
+    assert drafters.digest(p, "own") == "absent"
+    with pytest.raises(profile.UserError, match="drafter own is not at .*nowhere"):
+        drafters.ensure(p, "own", tmp_path / "t.gguf", tmp_path, print)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"a": {"made": "derived", "source": "untrained"}}, "`source` and `change` go with"),
+        ({"a": {"made": "derived", "source": "nobody", "change": "int4"}}, "is none of"),
+        (
+            {
+                "a": {"made": "derived", "source": "b", "change": "int4"},
+                "b": {"made": "derived", "source": "a", "change": "int4"},
+            },
+            "derived from itself",
+        ),
+    ],
+)
+def test_a_derivation_that_leads_nowhere_is_refused(more, words):
+    with pytest.raises(ValueError, match=words):
+        with_drafters(**more)
+
+
+def test_boundaries_are_the_configs_or_the_engines_default(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [3, 4, 5]}}))
+    assert replays.boundaries_of(tmp_path, 30) == [3, 4, 5]
+    (tmp_path / "config.json").write_text("{}")
+    assert replays.boundaries_of(tmp_path, 61) == [2, 30, 58]
+
+
+def test_replayed_counts_are_pooled_as_a_ratio_of_sums():
+    rows = [
+        {"steps": 10, "drafted": 30, "accepted": 3, "accepted_per_position": [2, 1, 0]},
+        {"steps": 30, "drafted": 90, "accepted": 37, "accepted_per_position": [20, 10, 7]},
+    ]
+    found = replays.pooled(rows, 3)
+    assert found["accept_length"] == 2.0 and found["accepted_per_position"] == [22, 11, 7]
+    assert replays.pooled([], 3)["accept_length"] is None
