@@ -43,8 +43,10 @@ def parser() -> argparse.ArgumentParser:
     setup = add("setup", "make the engine environments and the model")
     setup.add_argument("--engine", action="append", help="only these")
     drafter = add("drafter", "make the profile's own EAGLE-3 drafter: answers, states, training")
-    drafter.add_argument("--stage", action="append", choices=("answers", "states", "train"), help="only these")
+    drafter.add_argument("--stage", action="append", choices=("answers", "states", "train", "card"), help="only these")
     drafter.add_argument("--minutes", type=float, help="stop training, resumable, after so long")
+    align = add("align", "compare captured states, served and replayed accept lengths, and each cause", runs="local")
+    align.add_argument("--part", action="append", choices=("states", "replay", "slots", "hypotheses"))
     add("readme", "write the verdict table and picture into the README", runs="published")
     return p
 
@@ -109,6 +111,10 @@ def run(args: argparse.Namespace) -> int | None:
         from runners import training
 
         return training.make(chosen, args.stage or list(training.STAGES), minutes=args.minutes)
+    if args.command == "align":
+        from runners import alignment_run
+
+        return alignment_run.run(chosen, runs, args.part or list(alignment_run.PARTS))
     if args.command == "readme":
         from runners import readme
 

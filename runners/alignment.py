@@ -50,6 +50,12 @@ def load(folder: Path) -> States:
     return States(manifest["source"], boundaries, values, np.concatenate([s["lengths"] for s in shards]))
 
 
+def only(states: States, boundaries: list[int]) -> States:
+    """The same states at these boundaries alone."""
+    values = np.stack([states.at(b) for b in boundaries], axis=1)
+    return States(states.source, list(boundaries), values, states.lengths)
+
+
 def without_first(states: States) -> np.ndarray:
     """Rows but each sequence's first: that token is an attention sink, its states a hundred times larger."""
     keep = np.ones(int(states.lengths.sum()), dtype=bool)

@@ -51,12 +51,13 @@ def serve_all(
     asked: list[Prompt],
     output_tokens: int,
     concurrency: int,
+    out: Path,
     work: Path,
     say: Progress = print,
     changes: list[str] | None = None,
 ) -> list[dict]:
-    """A row a cause, served and replayed; rows already in work/hypotheses.jsonl are kept (so it resumes)."""
-    place = work / "hypotheses.jsonl"
+    """A row a cause, served and replayed; rows already in `out`/hypotheses.jsonl are kept, so it resumes."""
+    place = out / "hypotheses.jsonl"
     rows = ledger.ledger_lines(place) if place.is_file() else []
     for change in changes or list(CAUSES):
         changed, name = with_cause(profile, configuration, change)

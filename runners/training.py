@@ -7,6 +7,7 @@ Torch lives in the reference environment, so the heavy stages are scripts run th
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from runners.engines import SCRIPTS
 from runners.errors import UserError
 from runners.profile import Profile, Training
 
-STAGES = ("answers", "states", "train")
+STAGES = ("answers", "states", "train", "card")
 DRAFTERS = paths.DATA / "drafters"
 
 
@@ -34,6 +35,8 @@ def make(profile: Profile, stages: list[str], say: Callable[[str], None] = print
         _states(profile, profile.training, say)
     if "train" in stages:
         _train(profile, profile.training, say, minutes)
+    if "card" in stages:
+        _card(profile, profile.training, say)
     return 0
 
 
@@ -128,6 +131,52 @@ def config_of(target_folder: Path, boundaries: list[int]) -> dict:
         # vLLM: id i is the input of layer i, no +1 (vllm/model_executor/models/llama.py).
         "eagle_config": {"eagle_aux_hidden_state_layer_ids": boundaries, "use_aux_hidden_state": True},
     }
+
+
+def _card(profile: Profile, training: Training, say: Callable[[str], None]) -> None:
+    """Copy the trained drafter to data/drafters/aligned, with a card that says what it was made from."""
+    source, target = folder(profile) / "aligned", DRAFTERS / "aligned"
+    if not (source / "history.json").is_file():
+        raise UserError(f"No trained drafter in {source}; run `make drafter` to its end first.")
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("model.safetensors", "config.json", "history.json"):
+        shutil.copyfile(source / name, target / name)
+    told = json.loads((source / "history.json").read_text())
+    (target / "README.md").write_text(card(profile, training, told, target))
+    size = (target / "model.safetensors").stat().st_size
+    say(f"drafter: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
+
+
+def card(profile: Profile, training: Training, told: dict, place: Path) -> str:
+    """The drafter's card, in Markdown, from the training's own record."""
+    facts, last = told["facts"], told["history"][-1]
+    top1 = ", ".join(f"{x:.1%}" for x in last["top1"])
+    survival = ", ".join(f"{x:.1%}" for x in last["survival"])
+    states = ", ".join(f"input of layer {b}" for b in training.boundaries)
+    corpus_sha = model.sha256(corpus.FOLDER / "answers.parquet")
+    return f"""# EAGLE-3 drafter for {profile.target.name} ({profile.target.precision})
+
+| | |
+|---|---|
+| target | {profile.target.name}, GGUF sha256 `{profile.target.file_sha256}` |
+| method | EAGLE-3, training-time test over {training.steps} draft steps, one decoder layer |
+| size | {facts["parameters"]:,} parameters, float16, draft vocabulary {training.draft_vocab_size:,} |
+| data | {facts["train_sequences"]:,} answers of the target, {facts["train_tokens"]:,} answer tokens, on-policy |
+| held out | {facts["held_out_sequences"]:,} answers about other subjects, {last["positions"]:,} positions judged |
+| text | data/corpus/answers.parquet, sha256 `{corpus_sha}` |
+| aux states | {states}; reference model, float32, kept as float16 |
+| training | {training.epochs:g} epochs, {last["step"]:,} steps of about {training.tokens_per_batch:,} tokens |
+| time | {last["seconds"] / 60:.0f} min on {facts["device"]}, {"bfloat16 products" if facts["bfloat16"] else "float32"} |
+| top-1 by draft step, held out | {top1} |
+| survival by draft step, held out | {survival} |
+| accept length from every position, held out | {last["accept_length"]:.3f} |
+| weights | sha256 `{model.sha256(place / "model.safetensors")}` |
+
+Top-1 at a later draft step is given that the chain was right so far in its inputs; survival is the share of chains
+that were right up to there. What an engine serves is measured in the book.
+
+Licence: Apache-2.0, as the target. Made by `make drafter`.
+"""
 
 
 def run_script(name: str, words: list, say: Callable[[str], None], environment: str = "reference") -> None:

@@ -100,6 +100,17 @@ def test_packed_sequences_say_where_each_begins_and_where_its_answer_does(tmp_pa
     assert packed["ids"].dtype == np.int32
 
 
+def test_a_drafters_card_says_what_it_was_made_from(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    facts = {"parameters": 10, "train_sequences": 5, "train_tokens": 1234, "held_out_sequences": 2}
+    facts |= {"device": "cpu", "bfloat16": True}
+    last = {"top1": [0.5, 0.4], "survival": [0.5, 0.2], "accept_length": 1.7, "seconds": 600, "step": 7, "positions": 9}
+    text = training.card(load("lab-cpu"), TRAINING, {"facts": facts, "history": [last]}, tmp_path)
+    for words in ("1,234 answer tokens", "50.0%, 40.0%", "input of layer 2", "bfloat16 products", "1.700"):
+        assert words in text
+    assert training.model.sha256(tmp_path / "model.safetensors") in text
+
+
 def test_a_profile_without_training_makes_no_drafter():
     with pytest.raises(UserError, match="no `training` section"):
         training.make(load("kimi-k2.5-8x-rtx-pro-6000"), ["answers"])

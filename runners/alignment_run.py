@@ -1,0 +1,106 @@
+"""`python -m runners align`: everything the drafter and alignment chapters show, measured on real engines.
+
+Writes into <runs>/<profile>/alignment/: slots.csv and drift.csv (states of each source against the reference),
+replay.jsonl (served against replayed), slots_of_llamacpp.jsonl (its drafts sampled in the graph and on the host, by
+concurrency) and hypotheses.jsonl (each cause served and replayed). Each part is kept and not measured again.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from runners import alignment, corpus, hypotheses, ledger, measure, prompts, replays, training
+from runners.errors import UserError
+from runners.paths import ROOT
+from runners.profile import Profile
+
+Progress = Callable[[str], None]
+PARTS = ("states", "replay", "slots", "hypotheses")
+SEQUENCES = 16  # held-out answers whose states are compared at every boundary
+PROMPTS = 40  # a whole set: what replay and served are compared on
+PROMPTS_A_CAUSE = 16
+
+
+def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -> int:
+    """UserError when the profile serves no drafter of its own."""
+    found = [
+        n for n, c in profile.configurations.items() if c.drafter and profile.drafters[c.drafter].path and not c.attach
+    ]
+    if not found or profile.training is None:
+        raise UserError(f"Profile {profile.name} serves no drafter of its own; train one first (make drafter).")
+    out = runs / profile.name / "alignment"
+    work = ROOT / "local" / "drafter" / profile.name / "served"
+    with measure.alone(runs / profile.name):
+        if "states" in parts:
+            states(profile, out, work, say)
+        if "replay" in parts:
+            replayed(profile, found, out, work, say)
+        if "slots" in parts:
+            slots_of_llamacpp(profile, found, out, work, say)
+        if "hypotheses" in parts:
+            for name in found:
+                asked = prompts.load("chat").take(PROMPTS_A_CAUSE)
+                tokens = profile.workload.output_tokens
+                hypotheses.serve_all(profile, name, asked, tokens, 4, out, work, say)
+    return 0
+
+
+def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
+    """Every boundary from each source for the same held-out answers, against the reference."""
+    if (out / "drift.csv").is_file():
+        return
+    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
+    rows = rows[(rows["part"] == "held-out") & (rows["temperature"] == 0)].head(SEQUENCES).to_dict("records")
+    sequences = work / "held-out.safetensors"
+    training.pack(rows, sequences)
+    every = list(range(profile.target.layers))
+    reference = alignment.load(replays.capture(profile, "reference", sequences, every, say))
+    slots, drifts = [], []
+    for source in ("llamacpp", "vllm"):
+        captured = alignment.load(replays.capture(profile, source, sequences, every, say))
+        chosen = alignment.only(captured, profile.training.boundaries)
+        slots.append(alignment.slot_map(chosen, reference).assign(source=source))
+        drifts.append(alignment.drift(captured, reference))
+    out.mkdir(parents=True, exist_ok=True)
+    pd.concat(slots).round(7).to_csv(out / "slots.csv", index=False)
+    pd.concat(drifts).round(7).to_csv(out / "drift.csv", index=False)
+    say(f"states of {len(rows)} answers, {reference.values.shape[0]} tokens, at {len(every)} boundaries compared")
+
+
+def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
+    """Served and replayed accept length of each own drafter, by prompt set and concurrency."""
+    place = out / "replay.jsonl"
+    rows = ledger.ledger_lines(place) if place.is_file() else []
+    for name in found:
+        for workload in profile.workload.prompt_sets:
+            if any(r["configuration"] == name and r["workload"] == workload for r in rows):
+                continue
+            asked = prompts.load(workload).take(PROMPTS)
+            tokens = profile.workload.output_tokens
+            got = replays.compare(profile, name, asked, tokens, profile.workload.concurrencies, work, say)
+            rows += [r | {"workload": workload, "output_tokens": tokens} for r in got]
+            _write(place, rows)
+
+
+def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
+    """The same drafter with draft tokens sampled in the graph (llama.cpp's default) and on the host."""
+    place = out / "slots_of_llamacpp.jsonl"
+    names = [n for n in found if profile.configurations[n].engine == "llamacpp"]
+    if place.is_file() or not names:
+        return
+    rows = []
+    asked = prompts.load("chat").take(8)
+    for where, flag in (("host", True), ("graph", False)):
+        content = profile.model_dump()
+        content["configurations"][names[0]]["flags"]["no-spec-draft-backend-sampling"] = flag
+        changed = type(profile).model_validate(content)
+        concurrencies = profile.workload.concurrencies
+        got = replays.compare(changed, names[0], asked, profile.workload.output_tokens, concurrencies, work, say)
+        rows += [r | {"draft_sampling": where} for r in got]
+    _write(place, rows)
+
+
+def _write(place: Path, rows: list[dict]) -> None:
+    ledger.write_atomic(place, "".join(json.dumps(r) + "\n" for r in rows).encode())
