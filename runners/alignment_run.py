@@ -19,7 +19,7 @@ from runners.profile import Profile
 Progress = Callable[[str], None]
 PARTS = ("states", "replay", "slots", "hypotheses")
 SEQUENCES = 16  # held-out answers whose states are compared at every boundary
-PROMPTS = 40  # a whole set: what replay and served are compared on
+PROMPTS = 16  # of each set: what replay and served are compared on
 PROMPTS_A_CAUSE = 16
 
 

@@ -84,8 +84,12 @@ def compare(
     concurrencies: list[int],
     work: Path,
     say: Progress = print,
+    source: str | None = None,
 ) -> list[dict]:
-    """One row a concurrency: served and replayed counts of a configuration's drafter over the same answers."""
+    """One row a concurrency: served and replayed counts of a configuration's drafter over the same answers.
+
+    source: whose states replay reads, the engine's own unless named otherwise.
+    """
     chosen = profile.configuration(configuration)
     if chosen.method != "eagle3" or chosen.drafter is None:
         raise UserError(f"{configuration} has no EAGLE-3 drafter to replay.")
@@ -98,7 +102,7 @@ def compare(
             sequences,
         )
         boundaries = boundaries_of(folder, profile.target.layers)
-        states = capture(profile, chosen.engine, sequences, boundaries, say)
+        states = capture(profile, source or chosen.engine, sequences, boundaries, say)
         replayed = replay(profile, folder, sequences, states, chosen.k, output_tokens, say)
         c = found.counters
         counted = {

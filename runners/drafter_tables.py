@@ -1,0 +1,81 @@
+"""What the drafter and alignment chapters show, read from published files; empty where nothing was measured."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from runners import corpus, hypotheses, ledger, tables
+from runners.paths import DATA
+
+DRAFTER = DATA / "drafters" / "aligned"
+REPLAY = ["configuration", "workload", "concurrency", "steps", "served", "replayed", "difference"]
+SLOTS = ["draft_sampling", "concurrency", "steps", "accepted", "served", "replayed"]
+
+
+def folder(runs: str, profile: str) -> Path:
+    return tables.home(runs, profile) / "alignment"
+
+
+def training(place: Path = DRAFTER) -> dict:
+    """{"facts": .., "history": [..]} of the published drafter; empty when there is none."""
+    file = place / "history.json"
+    return json.loads(file.read_text()) if file.is_file() else {"facts": {}, "history": []}
+
+
+def text() -> pd.DataFrame:
+    """The corpus by kind and part: answers and answer tokens."""
+    file = corpus.FOLDER / "answers.parquet"
+    if not file.is_file():
+        return pd.DataFrame(columns=["kind", "part", "answers", "answer tokens"])
+    frame = pd.read_parquet(file, columns=["kind", "part", "answer_tokens"])
+    frame["answer tokens"] = frame.pop("answer_tokens").map(len)
+    grouped = frame.groupby(["kind", "part"])["answer tokens"].agg(["count", "sum"]).reset_index()
+    return grouped.rename(columns={"count": "answers", "sum": "answer tokens"})
+
+
+def _lines(place: Path) -> list[dict]:
+    return ledger.ledger_lines(place) if place.is_file() else []
+
+
+def replay(runs: str, profile: str) -> pd.DataFrame:
+    """A row a configuration, workload and concurrency; `difference` is served over replayed, less one."""
+    rows = [
+        {
+            "configuration": r["configuration"],
+            "workload": r["workload"],
+            "concurrency": r["concurrency"],
+            "steps": r["served"]["steps"],
+            "served": r["served"]["accept_length"],
+            "replayed": r["replayed"]["accept_length"],
+            "difference": r["served"]["accept_length"] / r["replayed"]["accept_length"] - 1,
+        }
+        for r in _lines(folder(runs, profile) / "replay.jsonl")
+    ]
+    return pd.DataFrame(rows, columns=REPLAY)
+
+
+def slots_of_llamacpp(runs: str, profile: str) -> pd.DataFrame:
+    """Where llama.cpp samples draft tokens, by concurrency."""
+    rows = [
+        {
+            "draft_sampling": r["draft_sampling"],
+            "concurrency": r["concurrency"],
+            "steps": r["served"]["steps"],
+            "accepted": r["served"]["accepted"],
+            "served": r["served"]["accept_length"],
+            "replayed": r["replayed"]["accept_length"],
+        }
+        for r in _lines(folder(runs, profile) / "slots_of_llamacpp.jsonl")
+    ]
+    return pd.DataFrame(rows, columns=SLOTS)
+
+
+def causes(runs: str, profile: str) -> pd.DataFrame:
+    return hypotheses.table(_lines(folder(runs, profile) / "hypotheses.jsonl"))
+
+
+def csv(runs: str, profile: str, name: str, columns: list[str]) -> pd.DataFrame:
+    """slots.csv or drift.csv; an empty frame with these columns when it was not measured."""
+    file = folder(runs, profile) / name
+    return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)
