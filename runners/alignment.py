@@ -107,6 +107,12 @@ def offsets(slots: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def offsets_by_source(slots: pd.DataFrame) -> pd.DataFrame:
+    """`offsets` of each source of a table of slot maps; empty for an empty one."""
+    parts = [offsets(group).assign(source=source) for source, group in slots.groupby("source")]
+    return pd.concat(parts) if parts else pd.DataFrame(columns=["source", "slot", "nearest", "offset", "margin"])
+
+
 def drift(captured: States, reference: States) -> pd.DataFrame:
     """Per boundary: how far the source is from the reference, and how far the next boundary is (the yardstick)."""
     keep = without_first(reference)

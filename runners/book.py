@@ -25,7 +25,7 @@ SOURCE = paths.ROOT / "book"
 CONFIG = paths.ROOT / "_config.yml"
 NOTEBOOKS = re.compile(r"data/runs/([^/\s]+)/notebooks/")
 GLUED = re.compile(r"\{glue(?::\w+)?\}`{1,2}[^`]*?notebooks/(\w+)\.ipynb::(\w+)")
-ANALYSES = ("comparison", "acceptance", "verdict")
+ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "verdict")
 GLUE_PREFIX = "application/papermill.record/"
 
 

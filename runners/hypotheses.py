@@ -32,6 +32,9 @@ CAUSES = {
     "short-context": "drafter's position limit of 64",
 }
 
+COLUMNS = ["configuration", "change", "cause", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
+COLUMNS += ["survival", "explains_exactly_one"]
+
 
 def with_cause(profile: Profile, configuration: str, change: str) -> tuple[Profile, str]:
     """The profile with one more configuration: the same, its drafter changed. (profile, configuration's name)"""
@@ -96,4 +99,4 @@ def table(rows: list[dict]) -> pd.DataFrame:
                 "explains_exactly_one": served["steps"] is not None and served["accepted"] == 0,
             }
         )
-    return pd.DataFrame(kept)
+    return pd.DataFrame(kept, columns=COLUMNS)

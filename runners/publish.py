@@ -62,6 +62,8 @@ def _publish(profile: Profile, source: Path, target: Path) -> None:
         shutil.copy2(file, notebooks / file.name)
     for file in source.glob("report-*.json"):
         shutil.copy2(file, target / file.name)
+    if (source / "alignment").is_dir():
+        shutil.copytree(source / "alignment", target / "alignment")
     # The analyses run again on what was just copied, so that nbval re-executes exactly what is committed.
     for name in ANALYSES:
         papermill.execute_notebook(

@@ -166,7 +166,7 @@ def card(profile: Profile, training: Training, told: dict, place: Path) -> str:
 | text | data/corpus/answers.parquet, sha256 `{corpus_sha}` |
 | aux states | {states}; reference model, float32, kept as float16 |
 | training | {training.epochs:g} epochs, {last["step"]:,} steps of about {training.tokens_per_batch:,} tokens |
-| time | {last["seconds"] / 60:.0f} min on {facts["device"]}, {"bfloat16" if facts["bfloat16"] else "float32"} products |
+| time | {last["seconds"] / 60:.0f} min, {facts["device"]}, {"bfloat16" if facts["bfloat16"] else "float32"} products |
 | top-1 by draft step, held out | {top1} |
 | survival by draft step, held out | {survival} |
 | accept length from every position, held out | {last["accept_length"]:.3f} |
