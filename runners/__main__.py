@@ -46,7 +46,9 @@ def parser() -> argparse.ArgumentParser:
     drafter.add_argument("--stage", action="append", choices=("answers", "states", "train", "card"), help="only these")
     drafter.add_argument("--minutes", type=float, help="stop training, resumable, after so long")
     align = add("align", "compare captured states, served and replayed accept lengths, and each cause", runs="local")
-    align.add_argument("--part", action="append", choices=("states", "replay", "slots", "hypotheses"))
+    align.add_argument("--part", action="append", choices=("states", "replay", "slots", "hypotheses", "confusion"))
+    diagnose = add("diagnose", "why a drafter fails: files, measured acceptance, what-if replays", runs="local")
+    diagnose.add_argument("--configuration", required=True)
     add("readme", "write the verdict table and picture into the README", runs="published")
     return p
 
@@ -115,6 +117,10 @@ def run(args: argparse.Namespace) -> int | None:
         from runners import alignment_run
 
         return alignment_run.run(chosen, runs, args.part or list(alignment_run.PARTS))
+    if args.command == "diagnose":
+        from runners import diagnose
+
+        return diagnose.show(chosen, args.configuration, runs)
     if args.command == "readme":
         from runners import readme
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import alignment, corpus, hypotheses, ledger, measure, prompts, replays, training
+from runners import alignment, corpus, diagnose, hypotheses, ledger, measure, prompts, replays, training
 from runners.errors import UserError
 from runners.paths import ROOT
 from runners.profile import Profile
 
 Progress = Callable[[str], None]
-PARTS = ("states", "replay", "slots", "hypotheses")
+PARTS = ("states", "replay", "slots", "hypotheses", "confusion")
 SEQUENCES = 16  # held-out answers whose states are compared at every boundary
 PROMPTS = 16  # of each set: what replay and served are compared on
 PROMPTS_A_CAUSE = 16
@@ -44,7 +44,29 @@ def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -
                 asked = prompts.load("chat").take(PROMPTS_A_CAUSE)
                 tokens = profile.workload.output_tokens
                 hypotheses.serve_all(profile, name, asked, tokens, 4, out, work, say)
+        if "confusion" in parts:
+            confusion(profile, runs, found[0], out, say)
     return 0
+
+
+def confusion(profile: Profile, runs: Path, name: str, out: Path, say: Progress) -> None:
+    """confusion.csv: for each fault put in, the cause that `diagnose` names first, without knowing it."""
+    rows = []
+    for change in hypotheses.CAUSES:
+        changed, configuration = hypotheses.with_cause(profile, name, change)
+        found = diagnose.diagnose(changed, configuration, runs, say)
+        first = found.causes[0] if found.causes else None
+        rows.append(
+            {
+                "fault": change,
+                "named": first.name if first else "none",
+                "gain": first.gain if first else None,
+                "second": found.causes[1].name if len(found.causes) > 1 else "",
+            }
+        )
+        say(f"{change}: diagnosed as {rows[-1]['named']}")
+    out.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows).round(3).to_csv(out / "confusion.csv", index=False)
 
 
 def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:

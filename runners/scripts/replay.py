@@ -30,17 +30,17 @@ def main(request_file: Path, result_file: Path) -> None:
     embedding = target["model.embed_tokens.weight"].float()
     packed = load_file(r["sequences"])
     offsets, prompt = packed["offsets"].tolist(), packed["prompt"].tolist()
-    states = _states(Path(r["states"]), r["columns"])
+    captured = states(Path(r["states"]), r["columns"])
     rows = []
     for i, n in enumerate(prompt):
         x = packed["ids"][offsets[i] : offsets[i + 1]].long()
-        aux = next(states)
+        aux = next(captured)
         accepted = accepted_at(drafter, ids, embedding, x, aux, r["k"])
         rows.append(walk(accepted, n, min(r["output_tokens"], len(x) - n), r["k"]))
     result_file.write_text(json.dumps(rows))
 
 
-def _states(folder: Path, columns: list[int]):
+def states(folder: Path, columns: list[int]):
     """aux [T, 3H] float32 of each sequence, in order; the shards say where each begins."""
     for path in sorted(folder.glob("shard-*.safetensors")):
         with safe_open(path, "pt") as shard:

@@ -1,0 +1,71 @@
+"""What would the drafter's accept length be if one thing were otherwise? Replay under each alternative.
+
+Runs inside the reference environment. A fault that was put in by a wrong convention can be taken out again: the
+alternative whose accept length rises most names the cause.
+
+    python what_if.py REQUEST.json RESULT.json
+REQUEST: as replay.py's, with `layer_ids` (the boundaries in slot order) and `held` (the boundaries captured).
+RESULT: {alternative: {"cause": .., "accept_length": ..}}; "as it is" is the drafter unchanged.
+"""
+
+import copy
+import json
+import sys
+from pathlib import Path
+
+import eagle3
+import replay
+import torch
+from safetensors.torch import load_file
+
+
+@torch.inference_mode()
+def main(request_file: Path, result_file: Path) -> None:
+    r = json.loads(request_file.read_text())
+    target = load_file(Path(r["target"]) / "model.safetensors")
+    config = json.loads((Path(r["target"]) / "config.json").read_text())
+    embedding = target["model.embed_tokens.weight"].float()
+    head = target.get("lm_head.weight", target["model.embed_tokens.weight"]).float()
+    packed = load_file(r["sequences"])
+    drafter, ids = eagle3.load(Path(r["drafter"]))
+    held, layer_ids = r["held"], r["layer_ids"]
+    results = {}
+
+    def judge(name: str, cause: str | None, drafter=drafter, ids=ids, layers=layer_ids) -> None:
+        if any(i not in held for i in layers):
+            return
+        columns = [held.index(i) for i in layers]
+        offsets, prompt = packed["offsets"].tolist(), packed["prompt"].tolist()
+        steps = accepted = 0
+        for i, aux in enumerate(replay.states(Path(r["states"]), columns)):
+            x = packed["ids"][offsets[i] : offsets[i + 1]].long()
+            counts = replay.accepted_at(drafter, ids, embedding, x, aux, r["k"])
+            row = replay.walk(counts, prompt[i], min(r["output_tokens"], len(x) - prompt[i]), r["k"])
+            steps, accepted = steps + row["steps"], accepted + row["accepted"]
+        results[name] = {"cause": cause, "accept_length": 1 + accepted / steps}
+
+    judge("as it is", None)
+    judge("states one layer earlier", "boundary+1", layers=[i - 1 for i in layer_ids])
+    judge("states one layer later", "boundary-1", layers=[i + 1 for i in layer_ids])
+    judge("states in reverse order", "aux-order", layers=layer_ids[::-1])
+
+    flipped = copy.deepcopy(drafter)
+    flipped.shape.norm_before_residual = not flipped.shape.norm_before_residual
+    judge("norm-before-residual flag flipped", "norm-flag", drafter=flipped)
+
+    theta = config.get("rope_theta") or config["rope_parameters"]["rope_theta"]
+    if theta != drafter.shape.rope_theta:
+        rebased = copy.deepcopy(drafter)
+        rebased.shape.rope_theta = theta
+        judge("the target's RoPE base", "rope-base", drafter=rebased)
+
+    with_head = copy.deepcopy(drafter)
+    with_head.lm_head.weight.copy_(head[ids])
+    judge("the target's own LM head", "random-head", drafter=with_head)
+    for shift in (-1, 1):
+        judge(f"vocabulary map moved by {shift:+d}", "wrong-map", ids=torch.roll(ids, shift))
+    result_file.write_text(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
