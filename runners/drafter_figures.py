@@ -99,6 +99,17 @@ def said_causes(q: dict[str, str]) -> str:
     return f"**Read exactly 1.00: {q['alignment_exactly_one']}. Did not: {q['alignment_not_one']}.**"
 
 
+def confusion_shown(confusion: pd.DataFrame) -> pd.DataFrame:
+    """The fault put in, the cause named first, and whether they are the same."""
+    if confusion.empty:
+        return confusion
+    healthy = {"as-trained": ("weak", "none")}
+    right = [n in healthy.get(f, (f,)) for f, n in zip(confusion["fault"], confusion["named"], strict=True)]
+    gains = ["" if pd.isna(g) else f"{g:.2f}" for g in confusion["gain"]]
+    told = {"fault": confusion["fault"], "named first": confusion["named"], "undoing it gains": gains}
+    return pd.DataFrame(told | {"right": ["yes" if r else "no" for r in right]})
+
+
 def causes_shown(causes: pd.DataFrame) -> pd.DataFrame:
     """The hypothesis table as a reader sees it."""
     return pd.DataFrame(
