@@ -28,6 +28,8 @@ def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -
     found = [
         n for n, c in profile.configurations.items() if c.drafter and profile.drafters[c.drafter].path and not c.attach
     ]
+    # The engine that starts in a second goes first: an interrupted run has then something for every part.
+    found.sort(key=lambda n: (profile.configurations[n].engine != "llamacpp", n))
     if not found or profile.training is None:
         raise UserError(f"Profile {profile.name} serves no drafter of its own; train one first (make drafter).")
     out = runs / profile.name / "alignment"

@@ -24,31 +24,41 @@ def _forget_paths(path: Path) -> None:
 
 
 def publish(profile: Profile, runs: Path) -> int:
+    """Copy and analyse; for runs that are published already, only analyse them again (a chapter is new, or changed)."""
     source, target = runs / profile.name, paths.PUBLISHED_RUNS / profile.name
     if not source.is_dir():
         raise UserError(
             f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
         )
     if source.resolve() == target.resolve():
-        raise UserError(f"{source} is the published folder already; name another one with --runs.")
+        _analyse(profile, target)
+    else:
+        _replace(profile, source, target)
+    size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
+    print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
+    return 0
+
+
+def _replace(profile: Profile, source: Path, target: Path) -> None:
     before = target.with_name(f".{target.name}.before")
     shutil.rmtree(before, ignore_errors=True)
     if target.is_dir():
         target.rename(before)  # it comes back if anything below fails
     try:
-        _publish(profile, source, target)
+        _copy(profile, source, target)
+        kept = source / "alignment" if (source / "alignment").is_dir() else before / "alignment"
+        if kept.is_dir():  # measured by `align`, apart from a report
+            shutil.copytree(kept, target / "alignment")
+        _analyse(profile, target)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         if before.is_dir():
             before.rename(target)
         raise
     shutil.rmtree(before, ignore_errors=True)
-    size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
-    print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
-    return 0
 
 
-def _publish(profile: Profile, source: Path, target: Path) -> None:
+def _copy(profile: Profile, source: Path, target: Path) -> None:
     for configuration in profile.configurations:
         for name in PUBLISHED:
             file = source / configuration / name
@@ -62,9 +72,11 @@ def _publish(profile: Profile, source: Path, target: Path) -> None:
         shutil.copy2(file, notebooks / file.name)
     for file in source.glob("report-*.json"):
         shutil.copy2(file, target / file.name)
-    if (source / "alignment").is_dir():
-        shutil.copytree(source / "alignment", target / "alignment")
-    # The analyses run again on what was just copied, so that nbval re-executes exactly what is committed.
+
+
+def _analyse(profile: Profile, target: Path) -> None:
+    """The analyses run on what is published, so that nbval re-executes exactly what is committed."""
+    notebooks = target / "notebooks"
     for name in ANALYSES:
         papermill.execute_notebook(
             paths.ROOT / "notebooks" / f"{name}.ipynb",
