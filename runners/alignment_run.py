@@ -55,6 +55,8 @@ def confusion(profile: Profile, runs: Path, name: str, out: Path, say: Progress)
     """confusion.csv: for each fault put in, the cause that `diagnose` names first, without knowing it."""
     rows = []
     for change in hypotheses.CAUSES:
+        if change in profile.training.variants:
+            continue  # a fault of the training leaves no mark in the files and nothing to take back
         changed, configuration = hypotheses.with_cause(profile, name, change)
         found = diagnose.diagnose(changed, configuration, runs, say)
         first = found.causes[0] if found.causes else None

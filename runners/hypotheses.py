@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import ledger, model, replays
+from runners import ledger, model, replays, training
 from runners.profile import Profile
 from runners.prompts import Prompt
 
@@ -30,19 +30,29 @@ CAUSES = {
     "int4": "drafter quantized to four bits like the target",
     "bfloat16": "drafter rounded to bfloat16",
     "short-context": "drafter's position limit of 64",
+    "int4-states": "trained on the INT4 kernels' states",
+    "trained+1": "trained on aux states one layer later",
+    "trained-1": "trained on aux states one layer earlier",
+    "sibling": "trained for a sibling of the target",
 }
 
 COLUMNS = ["configuration", "change", "cause", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
 COLUMNS += ["survival", "explains_exactly_one"]
 
 
-def with_cause(profile: Profile, configuration: str, change: str) -> tuple[Profile, str]:
-    """The profile with one more configuration: the same, its drafter changed. (profile, configuration's name)"""
+def with_cause(profile: Profile, configuration: str, change: str, say: Progress = print) -> tuple[Profile, str]:
+    """The profile with one more configuration: the same, its drafter changed. (profile, configuration's name)
+
+    A fault of the checkpoint is derived; one of the training is trained, once (training.variant).
+    """
     if change == AS_TRAINED:
         return profile, configuration
     content = profile.model_dump()
     drafter = profile.configuration(configuration).drafter
-    content["drafters"][change] = {"made": "derived", "source": drafter, "change": change}
+    if profile.training and change in profile.training.variants:
+        content["drafters"][change] = {"path": str(training.variant(profile, change, say))}
+    else:
+        content["drafters"][change] = {"made": "derived", "source": drafter, "change": change}
     name = f"{configuration}.{change.replace('+', 'plus')}"
     content["configurations"][name] = content["configurations"][configuration] | {"drafter": change}
     return type(profile).model_validate(content), name
@@ -63,7 +73,7 @@ def serve_all(
     place = out / "hypotheses.jsonl"
     rows = ledger.ledger_lines(place) if place.is_file() else []
     for change in changes or list(CAUSES):
-        changed, name = with_cause(profile, configuration, change)
+        changed, name = with_cause(profile, configuration, change, say)
         folder = model.files(changed, changed.configuration(name).drafter, say).drafter_folder
         digest = model.noted_sha256(folder / "model.safetensors")[:12] + model.noted_sha256(folder / "config.json")[:12]
         facts = {"configuration": configuration, "change": change, "digest": digest, "concurrency": concurrency}

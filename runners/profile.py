@@ -177,6 +177,16 @@ class Timing(Strict):
     stream_tokens_per_second: dict[EngineKind, float] = Field(default_factory=dict)
 
 
+class TrainingVariant(Strict):
+    """The drafter trained a little further under other conditions: a cause of failure at training."""
+
+    states: Literal["reference", "llamacpp"] = "reference"  # whose states it sees
+    boundaries: list[int] | None = None  # other ones than it is served with
+    target_noise: float = 0.0  # states and outputs of a sibling target (scripts/perturb_target.py)
+    answers: int = Field(default=400, ge=10)
+    epochs: float = Field(default=1, gt=0)
+
+
 class Training(Strict):
     """How the profile's own EAGLE-3 drafter is made: on-policy text, captured states, training (chapter Drafter)."""
 
@@ -192,6 +202,7 @@ class Training(Strict):
     tokens_per_batch: int = Field(ge=64)
     learning_rate: float = Field(gt=0)
     steps: int = Field(default=3, ge=1)  # draft steps unrolled (training-time test)
+    variants: dict[str, TrainingVariant] = Field(default_factory=dict)
 
 
 class Profile(Strict):

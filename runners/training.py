@@ -114,6 +114,59 @@ def _train(profile: Profile, training: Training, say: Callable[[str], None], min
     run_script("train_drafter", [work / "aligned.json"], say)
 
 
+def variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> Path:
+    """The published drafter trained on under a variant's conditions; returns its folder, made once.
+
+    It shows what a drafter becomes that learnt from other states, other boundaries or a sibling of the target.
+    """
+    import pandas as pd
+
+    training = profile.training
+    chosen = training.variants[name]
+    work = folder(profile) / "variants" / name
+    if (work / "drafter" / "history.json").is_file():
+        return work / "drafter"
+    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
+    train = rows[rows["part"] == "train"].head(chosen.answers)
+    fits = train["prompt_tokens"].map(len) + train["answer_tokens"].map(len) <= 512  # llama.cpp's batch
+    pack(
+        pd.concat([train[fits], rows[rows["part"] == "held-out"].head(40)]).to_dict("records"), work / "seq.safetensors"
+    )
+    files = model.files(profile, None, say)
+    target = files.folder
+    if chosen.target_noise:
+        target = work / "target"
+        if not target.is_dir():
+            run_script("perturb_target", [files.folder, target, chosen.target_noise, training.seed], say)
+    boundaries = ",".join(map(str, chosen.boundaries or training.boundaries))
+    run_script("capture_reference", [target, work / "seq.safetensors", work / "finals", boundaries], say)
+    states = work / "finals"
+    if chosen.states == "llamacpp":
+        states = work / "states"
+        if not (states / "manifest.json").is_file():
+            words = [files.gguf, work / "seq.safetensors", states, boundaries]
+            run_script("capture_llamacpp", words, say, environment="llamacpp")
+    settings = {
+        "target": str(target),
+        "sequences": str(work / "seq.safetensors"),
+        "states": str(states),
+        "finals": str(work / "finals"),
+        "output": str(work / "drafter"),
+        "start": str(DRAFTERS / "aligned"),
+        # It is served with the boundaries it does not know were wrong.
+        "config": config_of(files.folder, training.boundaries),
+        "draft_vocab_size": training.draft_vocab_size,
+        "epochs": chosen.epochs,
+        "tokens_per_batch": training.tokens_per_batch,
+        "learning_rate": training.learning_rate / 3,
+        "steps": training.steps,
+        "seed": training.seed,
+    }
+    (work / "settings.json").write_text(json.dumps(settings, indent=1))
+    run_script("train_drafter", [work / "settings.json"], say)
+    return work / "drafter"
+
+
 def config_of(target_folder: Path, boundaries: list[int]) -> dict:
     """config.json of an EAGLE-3 drafter with the target's own sizes (vllm/transformers_utils/configs/eagle.py)."""
     target = json.loads((target_folder / "config.json").read_text())

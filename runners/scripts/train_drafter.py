@@ -48,6 +48,8 @@ class Settings:
     seed: int
     train_tokens: int | None = None  # only so many answer tokens of the training part (the scaling chart)
     minutes: float | None = None  # stop, resumable, after so long
+    start: str | None = None  # a drafter's folder to go on from, its draft vocabulary included
+    finals: str | None = None  # where the target's own outputs are, if not with the states (llama.cpp's have none)
 
 
 class Data:
@@ -59,21 +61,29 @@ class Data:
         self.offsets = packed["offsets"].tolist()
         self.prompt = packed["prompt"].tolist()  # tokens of the prompt, per sequence
         self.held_out = packed["held_out"].bool().tolist()
-        self.shards = [safe_open(p, "pt") for p in sorted(Path(s.states).glob("shard-*.safetensors"))]
-        self.starts = [0]
-        for shard in self.shards:
-            self.starts.append(self.starts[-1] + shard.get_slice("argmax").get_shape()[0])
-        if self.starts[-1] != self.offsets[-1]:
-            sys.exit(f"error: {s.states} holds states of {self.starts[-1]} tokens, not of {self.offsets[-1]}")
+        self.shards = {"states": self._open(Path(s.states), "states")}
+        finals = self._open(Path(s.finals or s.states), "final")
+        self.shards |= {"final": finals, "argmax": finals}
+
+    def _open(self, folder: Path, name: str) -> list[tuple[int, int, object]]:
+        """(first token, token after the last, shard) of each shard in `folder`."""
+        found, start = [], 0
+        for path in sorted(folder.glob("shard-*.safetensors")):
+            shard = safe_open(path, "pt")
+            end = start + shard.get_slice(name).get_shape()[0]
+            found.append((start, end, shard))
+            start = end
+        if start != self.offsets[-1]:
+            sys.exit(f"error: {folder} holds states of {start} tokens, not of {self.offsets[-1]}")
+        return found
 
     def length(self, i: int) -> int:
         return self.offsets[i + 1] - self.offsets[i]
 
     def read(self, i: int, name: str) -> Tensor:
-        start = self.offsets[i]
-        shard = next(k for k in range(len(self.shards)) if self.starts[k] <= start < self.starts[k + 1])
-        at = start - self.starts[shard]
-        return self.shards[shard].get_slice(name)[at : at + self.length(i)]
+        at = self.offsets[i]
+        first, _, shard = next(s for s in self.shards[name] if s[0] <= at < s[1])
+        return shard.get_slice(name)[at - first : at - first + self.length(i)]
 
     def batch(self, rows: list[int], device) -> dict[str, Tensor]:
         """ids [B, T], aux [B, T, 3H], final [B, T, H], argmax [B, T], scored [B, T] (is x_t an answer's token?)"""
@@ -230,11 +240,13 @@ def main(path: Path) -> None:
     target = {k: v.float() for k, v in load_file(Path(s.target) / "model.safetensors").items()}
     embedding = target["model.embed_tokens.weight"].to(device)
     head = target.get("lm_head.weight", target["model.embed_tokens.weight"]).to(device)
-    ids = choose_vocabulary(data, train, s.draft_vocab_size).to(device)
-    shape = eagle3.Shape.of_config(s.config | {"draft_vocab_size": len(ids)})
-    drafter = eagle3.Drafter(shape)
-    warm_start(drafter, target, ids.cpu())
-    drafter.to(device)
+    if s.start:
+        drafter, ids = eagle3.load(Path(s.start))
+    else:
+        ids = choose_vocabulary(data, train, s.draft_vocab_size)
+        drafter = eagle3.Drafter(eagle3.Shape.of_config(s.config | {"draft_vocab_size": len(ids)}))
+        warm_start(drafter, target, ids)
+    drafter, ids = drafter.to(device), ids.to(device)
     objective = Objective(drafter, embedding, head, ids, s.steps)
     held_batches = make_batches(data, held_out, s.tokens_per_batch * 2, random.Random(0))
 

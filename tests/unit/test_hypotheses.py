@@ -1,0 +1,50 @@
+"""The hypothesis table: what was served beside what was replayed, and what explains exactly 1.00."""
+
+from runners import drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
+from runners.tables import NOT_MEASURED
+
+LAB = profile.load("lab-cpu")
+
+
+def row(change, accepted, per_position, replayed):
+    served = {"steps": 100, "accepted": accepted, "accepted_per_position": per_position}
+    served["accept_length"] = 1 + accepted / 100
+    return {"configuration": "c", "change": change, "served": served, "replayed": {"accept_length": replayed}}
+
+
+ROWS = [row("as-trained", 90, [55, 25, 10], 1.91), row("random-head", 0, [0, 0, 0], 1.0)]
+
+
+def test_only_nothing_accepted_explains_exactly_one():
+    table = hypotheses.table(ROWS)
+    assert list(table["explains_exactly_one"]) == [False, True]
+    assert table["survival"][0] == [0.55, 0.25, 0.10]
+    shown = drafter_figures.causes_shown(table)
+    assert list(shown["explains 1.00"]) == ["no", "yes"] and shown["served"][0] == 1.9
+
+
+def test_each_cause_becomes_a_configuration_of_its_own():
+    for change in ("random-head", "boundary+1"):
+        changed, name = hypotheses.with_cause(LAB, "vllm-eagle3-aligned", change)
+        assert changed.configuration(name).drafter == change
+        assert changed.drafters[change].source == "aligned" and changed.drafters[change].change == change
+    assert hypotheses.with_cause(LAB, "vllm-eagle3-aligned", "as-trained") == (LAB, "vllm-eagle3-aligned")
+
+
+def test_nothing_measured_gives_chapters_that_say_so(tmp_path):
+    causes = drafter_tables.causes(str(tmp_path), "lab-cpu")
+    replay = drafter_tables.replay(str(tmp_path), "lab-cpu")
+    slots = drafter_tables.slots_of_llamacpp(str(tmp_path), "lab-cpu")
+    drift = drafter_tables.csv(str(tmp_path), "lab-cpu", "drift.csv", ["source", "boundary", "drift", "to_next"])
+    assert causes.empty and replay.empty and slots.empty and drift.empty
+    quoted = drafter_figures.drafter({"facts": {}, "history": []}, causes.iloc[:0], replay, slots)
+    assert set(quoted.values()) == {NOT_MEASURED}
+    for chart in (drafter_charts.causes(causes), drafter_charts.replay(replay), drafter_charts.training([])):
+        assert NOT_MEASURED in str(chart.to_dict())
+
+
+def test_charts_are_drawn_from_rows():
+    table = hypotheses.table(ROWS)
+    assert "accept_length_served" in str(drafter_charts.causes(table).to_dict())
+    history = [{"seconds": 60, "top1": [0.5, 0.4], "accept_length": 1.6}]
+    assert "top1" in str(drafter_charts.training(history).to_dict())
