@@ -49,6 +49,10 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument("--part", action="append", choices=("states", "replay", "slots", "hypotheses", "confusion"))
     diagnose = add("diagnose", "why a drafter fails: files, measured acceptance, what-if replays", runs="local")
     diagnose.add_argument("--configuration", required=True)
+    patch = commands.add_parser("patch", help="Kimi-K2.5's EAGLE-3 methods in an installed SGLang", allow_abbrev=False)
+    patch.add_argument("action", choices=("check", "apply", "revert"))
+    patch.add_argument("--sglang", metavar="FOLDER", help=".../site-packages/sglang")
+    patch.add_argument("--python", help="the Python whose SGLang it is (default: python3)")
     add("readme", "write the verdict table and picture into the README", runs="published")
     return p
 
@@ -77,6 +81,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def run(args: argparse.Namespace) -> int | None:
     """Each command imports what it needs: a dry run should not wait for pandas."""
+    if args.command == "patch":
+        from runners import sglang_patch
+
+        return sglang_patch.main(args.action, args.sglang, args.python)
     from runners import paths, profile
 
     chosen = profile.load(args.profile)
