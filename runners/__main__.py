@@ -49,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument("--part", action="append", choices=("states", "replay", "slots", "hypotheses", "confusion"))
     diagnose = add("diagnose", "why a drafter fails: files, measured acceptance, what-if replays", runs="local")
     diagnose.add_argument("--configuration", required=True)
+    text = "read SGLang's published wheels: the patch, layer ids, accept rate, cap"
+    commands.add_parser("audit-sglang", help=text, allow_abbrev=False)
     patch = commands.add_parser("patch", help="Kimi-K2.5's EAGLE-3 methods in an installed SGLang", allow_abbrev=False)
     patch.add_argument("action", choices=("check", "apply", "revert"))
     patch.add_argument("--sglang", metavar="FOLDER", help=".../site-packages/sglang")
@@ -81,6 +83,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def run(args: argparse.Namespace) -> int | None:
     """Each command imports what it needs: a dry run should not wait for pandas."""
+    if args.command == "audit-sglang":
+        from runners import sglang_audit
+
+        return sglang_audit.write()
     if args.command == "patch":
         from runners import sglang_patch
 
