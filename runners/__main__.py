@@ -49,6 +49,11 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument("--part", action="append", choices=("states", "replay", "slots", "hypotheses", "confusion"))
     diagnose = add("diagnose", "why a drafter fails: files, measured acceptance, what-if replays", runs="local")
     diagnose.add_argument("--configuration", required=True)
+    read = commands.add_parser("read", help="what an engine's log or /metrics text says", allow_abbrev=False)
+    read.add_argument("file")
+    read.add_argument("--engine", choices=("llamacpp", "sglang", "vllm"), help="whose it is, if it is not recognised")
+    read.add_argument("--json", action="store_true")
+    read.add_argument("--num-draft-tokens", type=int, help="SGLang's setting, where the log does not tell it")
     text = "read SGLang's published wheels: the patch, layer ids, accept rate, cap"
     commands.add_parser("audit-sglang", help=text, allow_abbrev=False)
     patch = commands.add_parser("patch", help="Kimi-K2.5's EAGLE-3 methods in an installed SGLang", allow_abbrev=False)
@@ -83,6 +88,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def run(args: argparse.Namespace) -> int | None:
     """Each command imports what it needs: a dry run should not wait for pandas."""
+    if args.command == "read":
+        from runners import read
+
+        return read.main(args.file, args.engine, args.json, args.num_draft_tokens)
     if args.command == "audit-sglang":
         from runners import sglang_audit
 

@@ -1,0 +1,83 @@
+"""`runners read` on texts a person may have: whose it is, what it says, and one sentence when it is none."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from runners import read
+from runners.errors import UserError
+from runners.readers.records import Counters
+
+SGLANG = """\
+[2026-01-05 10:00:00 TP0] Load weight begin. avail mem=93.10 GB
+[2026-01-05 10:07:30 TP0] Load weight end. elapsed=450.00 s, type=KimiK25ForConditionalGeneration, avail mem=21.00 GB
+[2026-01-05 10:09:00] The server is fired up and ready to roll!
+[2026-01-05 10:10:00 TP0] Decode batch. #running-req: 48, #token: 9000, token usage: 0.10, accept len: 1.00, accept rate: 0.25, cuda graph: True, gen throughput (token/s): 597.00, #queue-req: 80, 
+[2026-01-05 10:10:10 TP0] Decode batch. #running-req: 48, #token: 9900, token usage: 0.11, accept len: 1.00, accept rate: 0.25, cuda graph: True, gen throughput (token/s): 598.00, #queue-req: 80, 
+"""  # noqa: E501, W291 - the engine's own line
+VLLM = """\
+# HELP vllm:num_requests_running Number of requests in model execution batches.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="m"} 3.0
+vllm:num_requests_waiting{engine="0",model_name="m"} 1.0
+vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 100.0
+vllm:spec_decode_num_drafts_created{engine="0",model_name="m"} 1.7e+09
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} 300.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="m"} 90.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="0"} 60.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="1"} 30.0
+vllm:generation_tokens_total{engine="0",model_name="m"} 190.0
+"""
+
+
+def said(*words):
+    return subprocess.run([sys.executable, "-m", "runners", "read", *map(str, words)], capture_output=True, text=True)
+
+
+def test_a_log_tells_engine_phases_acceptance_and_requests(tmp_path):
+    log = tmp_path / "server.log"
+    log.write_text(SGLANG)
+    done = said(log, "--num-draft-tokens", "4")
+    assert done.returncode == 0, done.stderr
+    assert "engine      sglang" in done.stdout and "phase       ready" in done.stdout
+    assert "rate 0.25 as printed" in done.stdout and "0.00 recomputed" in done.stdout
+    assert "48 running, 80 queued" in done.stdout and "outcome     served" in done.stdout
+    told = json.loads(said(log, "--json").stdout)
+    assert told["engine"] == "sglang" and len(told["acceptance"]) == 2
+
+
+def test_colours_of_a_terminal_hide_nothing(tmp_path):
+    plain, coloured = tmp_path / "plain", tmp_path / "coloured"
+    plain.write_text(SGLANG)
+    coloured.write_text(SGLANG.replace("Decode batch", "\x1b[32mDecode batch\x1b[0m"))
+    one, two = read.read(plain), read.read(coloured)
+    assert len(one.acceptance) == len(two.acceptance) == 2 and two.running_max == 48
+
+
+def test_a_metrics_text_gives_counts_and_the_recomputed_length(tmp_path):
+    text = tmp_path / "metrics"
+    text.write_text(VLLM)
+    found = read.read(text)
+    assert isinstance(found, Counters) and (found.steps, found.accepted, found.running) == (100, 90, 3)
+    done = said(text)
+    assert "accept length 1.900" in done.stdout and "draft acceptance 30.0%" in done.stdout
+    assert "0.600, 0.300" in done.stdout
+
+
+@pytest.mark.parametrize(("text", "words"), [(None, "No file"), ("nothing of the kind\n", "looks like no log")])
+def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
+    place = tmp_path / "x"
+    if text is not None:
+        place.write_text(text)
+    with pytest.raises(UserError, match=words):
+        read.read(place)
+    done = said(place)
+    assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_named_engine_reads_what_was_not_recognised(tmp_path):
+    place = tmp_path / "x"
+    place.write_text("nothing of the kind\n")
+    assert read.read(place, "vllm").unknown_lines == 1
