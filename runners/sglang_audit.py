@@ -5,6 +5,7 @@ Nothing is installed or imported; a wheel is fetched, read and thrown away. Word
 """
 
 import ast
+import re
 import subprocess
 import sys
 import tempfile
@@ -106,9 +107,12 @@ def accept_rate(source: str) -> str | None:
 
 
 def default_caps(source: str) -> set[int]:
-    """Numbers that are assigned to max_running_requests: the cap that speculation brings by default."""
+    """Numbers that are assigned to max_running_requests and that a warning says speculation brings."""
+    tree = ast.parse(source)
+    texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    announced = {int(m[1]) for t in texts if (m := re.search(r"reset to (\d+) for speculative decoding", t))}
     found = set()
-    for n in ast.walk(ast.parse(source)):
+    for n in ast.walk(tree):
         if isinstance(n, ast.Assign) and any(ast.unparse(t).endswith("max_running_requests") for t in n.targets):
             values = [n.value]
         elif isinstance(n, ast.Call):
@@ -119,7 +123,7 @@ def default_caps(source: str) -> set[int]:
         else:
             continue
         found |= {v.value for v in values if isinstance(v, ast.Constant) and type(v.value) is int}
-    return found
+    return found & announced
 
 
 def _functions(source: str, name: str) -> Iterator[ast.FunctionDef]:

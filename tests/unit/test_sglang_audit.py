@@ -46,10 +46,12 @@ def test_the_accept_rate_over_d_or_over_d_less_one():
 
 
 def test_the_default_cap_however_it_is_set():
-    assert sglang_audit.default_caps("self.max_running_requests = 48") == {48}
-    assert sglang_audit.default_caps("declare(args, 'hook', max_running_requests=48)") == {48}
-    assert sglang_audit.default_caps("set_default(args, 'max_running_requests', 48)") == {48}
-    assert sglang_audit.default_caps("self.max_running_requests = None\nx = 48  # max_running_requests") == set()
+    said = "\nwarn('Max running requests is reset to 48 for speculative decoding.')"
+    assert sglang_audit.default_caps("self.max_running_requests = 48" + said) == {48}
+    assert sglang_audit.default_caps("declare(args, 'hook', max_running_requests=48)" + said) == {48}
+    assert sglang_audit.default_caps("set_default(args, 'max_running_requests', 48)" + said) == {48}
+    assert sglang_audit.default_caps("self.max_running_requests = 256" + said) == set()
+    assert sglang_audit.default_caps("self.max_running_requests = None\nx = 48" + said) == set()
 
 
 def test_a_release_without_the_model_has_no_patch_to_need():
