@@ -40,11 +40,15 @@ class Batch(ctypes.Structure):
     ]
 
 
+LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
 def library() -> ctypes.CDLL:
     found = ctypes.CDLL(xllamacpp.xllamacpp.__file__)
     p, i32, u32, flag = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_bool
     floats = ctypes.POINTER(ctypes.c_float)
     signatures = {
+        "llama_log_set": (None, [LOG, p]),
         "llama_backend_init": (None, []),
         "llama_model_default_params": (Opaque, []),
         "llama_context_default_params": (Opaque, []),
@@ -77,6 +81,8 @@ def main(gguf: Path, sequences: Path, output: Path, boundaries: list[int]) -> No
     if longest > UBATCH:
         sys.exit(f"error: a sequence of {longest} tokens does not fit one batch of {UBATCH}; leave it out")
     llama = library()
+    quiet = LOG(lambda level, text, data: None)  # its debug lines run into thousands; kept alive by this name
+    llama.llama_log_set(quiet, None)
     llama.llama_backend_init()
     model = llama.llama_model_load_from_file(str(gguf).encode(), llama.llama_model_default_params())
     context = model and llama.llama_init_from_model(model, llama.llama_context_default_params())
