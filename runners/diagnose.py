@@ -96,7 +96,6 @@ def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str
     training.pack(rows, sequences)
     held = sorted({i + s for i in [*ids, *profile.training.boundaries] for s in (-1, 0, 1) if 0 <= i + s < layers})
     states = replays.capture(profile, "reference", sequences, held, say)
-    request, result = work / "request.json", work / "result.json"
     asked = {
         "target": str(model.files(profile, None, say).folder),
         "drafter": str(drafter),
@@ -107,9 +106,7 @@ def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str
         "layer_ids": ids,
         "held": held,
     }
-    request.write_text(json.dumps(asked))
-    training.run_script("what_if", [request, result], lambda _: None)
-    return json.loads(result.read_text())
+    return training.ask_script("what_if", asked)
 
 
 def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str, dict]) -> list[Cause]:

@@ -47,7 +47,6 @@ def replay(
     missing = sorted(set(wanted) - set(held))
     if missing:
         raise UserError(f"{states} holds no states at the input of layer {missing[0]}; capture them first.")
-    request, result = sequences.with_suffix(".request.json"), sequences.with_suffix(".result.json")
     asked = {
         "target": str(files.folder),
         "drafter": str(drafter_folder),
@@ -57,9 +56,7 @@ def replay(
         "output_tokens": output_tokens,
         "columns": [held.index(b) for b in wanted],
     }
-    request.write_text(json.dumps(asked))
-    training.run_script("replay", [request, result], lambda _: None)
-    return pooled(json.loads(result.read_text()), k)
+    return pooled(training.ask_script("replay", asked), k)
 
 
 def pooled(rows: list[dict], k: int) -> dict:

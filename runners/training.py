@@ -9,9 +9,11 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -230,6 +232,15 @@ that were right up to there. What an engine serves is measured in the book.
 
 Licence: Apache-2.0, as the target. Made by `make drafter`.
 """
+
+
+def ask_script(name: str, asked: dict) -> Any:
+    """Run scripts/<name>.py REQUEST RESULT and return what it told; files of this call alone, so calls may overlap."""
+    with tempfile.TemporaryDirectory() as scratch:
+        request, result = Path(scratch) / "request.json", Path(scratch) / "result.json"
+        request.write_text(json.dumps(asked))
+        run_script(name, [request, result], lambda _: None)
+        return json.loads(result.read_text())
 
 
 def run_script(name: str, words: list, say: Callable[[str], None], environment: str = "reference") -> None:
