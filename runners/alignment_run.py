@@ -98,7 +98,7 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
 def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
     """Served and replayed accept length of each own drafter, by prompt set and concurrency."""
     place = out / "replay.jsonl"
-    rows = ledger.ledger_lines(place) if place.is_file() else []
+    rows = [row for _, row in ledger.json_lines(place)] if place.is_file() else []
     for name in found:
         for workload in profile.workload.prompt_sets:
             if any(r["configuration"] == name and r["workload"] == workload for r in rows):

@@ -97,6 +97,10 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
         raise UserError(
             f"{folder} holds no executed {', '.join(missing)} notebook; measure first: make report PROFILE={profile}"
         )
+    for name in ANALYSES:
+        notebook = json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8"))
+        if notebook["metadata"].get("papermill", {}).get("exception"):
+            raise UserError(f"{folder / name}.ipynb stopped at an error; run it again: make report PROFILE={profile}")
     tree = Path(build_dir) / "source"
     if tree.exists():
         shutil.rmtree(tree)

@@ -35,7 +35,7 @@ def text() -> pd.DataFrame:
 
 
 def _lines(place: Path) -> list[dict]:
-    return ledger.ledger_lines(place) if place.is_file() else []
+    return [row for _, row in ledger.json_lines(place)] if place.is_file() else []
 
 
 def replay(runs: str, profile: str) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def serve_all(
 ) -> list[dict]:
     """A row a cause, served and replayed; rows already in `out`/hypotheses.jsonl are kept, so it resumes."""
     place = out / "hypotheses.jsonl"
-    rows = ledger.ledger_lines(place) if place.is_file() else []
+    rows = [row for _, row in ledger.json_lines(place)] if place.is_file() else []
     for change in changes or list(CAUSES):
         changed, name = with_cause(profile, configuration, change, say)
         folder = model.files(changed, changed.configuration(name).drafter, say).drafter_folder

@@ -48,8 +48,8 @@ def write_atomic(path: Path, content: bytes) -> None:
         ) from error
 
 
-def ledger_lines(path: Path) -> list[dict]:
-    """The rows of one cells.jsonl; UserError names the file and the line that cannot be read."""
+def json_lines(path: Path) -> list[tuple[str, dict]]:
+    """(where, object) of each line of a JSONL file; UserError names the file and the line that cannot be read."""
     rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip():
@@ -59,7 +59,17 @@ def ledger_lines(path: Path) -> list[dict]:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise UserError(f"{where} is not JSON ({error.msg}); remove that line and run the report again.") from error
-        if not isinstance(row, dict) or "key" not in row:
+        if not isinstance(row, dict):
+            raise UserError(f"{where} is no JSON object; remove that line and run the report again.")
+        rows.append((where, row))
+    return rows
+
+
+def ledger_lines(path: Path) -> list[dict]:
+    """The rows of one cells.jsonl; UserError names the file and the line that is no cell of this schema."""
+    rows = []
+    for where, row in json_lines(path):
+        if "key" not in row:
             raise UserError(f"{where} is no cell (it has no key); remove that line and run the report again.")
         if row.get("schema_version") != SCHEMA_VERSION:
             raise UserError(

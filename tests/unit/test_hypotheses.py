@@ -1,5 +1,9 @@
 """The hypothesis table: what was served beside what was replayed, and what explains exactly 1.00."""
 
+import json
+
+import pytest
+
 from runners import drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
 from runners.tables import NOT_MEASURED
 
@@ -41,6 +45,15 @@ def test_nothing_measured_gives_chapters_that_say_so(tmp_path):
     assert set(quoted.values()) == {NOT_MEASURED}
     for chart in (drafter_charts.causes(causes), drafter_charts.replay(replay), drafter_charts.training([])):
         assert NOT_MEASURED in str(chart.to_dict())
+
+
+def test_rows_written_by_align_are_read_back(tmp_path):
+    place = tmp_path / "lab-cpu" / "alignment"
+    place.mkdir(parents=True)
+    (place / "hypotheses.jsonl").write_text("".join(json.dumps(r) + "\n" for r in ROWS))
+    (place / "replay.jsonl").write_text(json.dumps(ROWS[0] | {"workload": "chat", "concurrency": 4}) + "\n")
+    assert len(drafter_tables.causes(str(tmp_path), "lab-cpu")) == 2
+    assert drafter_tables.replay(str(tmp_path), "lab-cpu")["difference"][0] == pytest.approx(1.9 / 1.91 - 1)
 
 
 def test_charts_are_drawn_from_rows():
