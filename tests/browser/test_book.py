@@ -207,7 +207,7 @@ def test_a_figure_that_no_notebook_holds_stops_the_build(tmp_path, monkeypatch):
 
 
 def test_missing_notebooks_are_one_sentence(tmp_path):
-    with pytest.raises(UserError, match="no executed comparison, acceptance, verdict"):
+    with pytest.raises(UserError, match="no executed " + ", ".join(book.ANALYSES)):
         book.stage(tmp_path, "empty", tmp_path / "out")
 
 
