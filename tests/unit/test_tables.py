@@ -89,7 +89,7 @@ def _ledger(tmp_path, *lines):
     ("line", "said"),
     [
         ("{oops", "vllm-base/cells.jsonl, line 2 is not JSON"),
-        ("[1]", "line 2 is no cell"),
+        ("[1]", "line 2 is no JSON object"),
         (json.dumps({"key": "b", "schema_version": 2}), "line 2 has schema_version 2"),
     ],
 )
