@@ -90,12 +90,10 @@ async def _generate(base_url: str, todo: list, training: Training, out, concurre
 
 async def _ask(client: httpx.AsyncClient, index: int, prompt: CorpusPrompt, training: Training) -> dict:
     """One answer; the prompt goes through the server's own chat template and tokenizer."""
-    messages = [{"role": "user", "content": prompt.text}]
-    text = await _post(client, "/apply-template", {"messages": messages})
-    ids = await _post(client, "/tokenize", {"content": text["prompt"], "add_special": False, "parse_special": True})
+    ids = await prompt_ids(client, [{"role": "user", "content": prompt.text}])
     temperature = temperature_of(index, training)
     asked = {
-        "prompt": ids["tokens"],
+        "prompt": ids,
         "n_predict": training.answer_tokens,
         "temperature": temperature,
         "seed": training.seed + index,
@@ -105,7 +103,7 @@ async def _ask(client: httpx.AsyncClient, index: int, prompt: CorpusPrompt, trai
         "return_tokens": True,
         "cache_prompt": False,
     }
-    got = await _post(client, "/completion", asked)
+    got = await post(client, "/completion", asked)
     return {
         "id": prompt.id,
         "kind": prompt.kind,
@@ -113,13 +111,20 @@ async def _ask(client: httpx.AsyncClient, index: int, prompt: CorpusPrompt, trai
         "part": prompt.part,
         "temperature": temperature,
         "seed": asked["seed"],
-        "prompt_tokens": ids["tokens"],
+        "prompt_tokens": ids,
         "answer_tokens": got["tokens"],
         "ended": got.get("stop_type") == "eos",
     }
 
 
-async def _post(client: httpx.AsyncClient, path: str, body: dict) -> dict:
+async def prompt_ids(client: httpx.AsyncClient, messages: list[dict]) -> list[int]:
+    """Token ids of a conversation as llama.cpp's own chat template and tokenizer make them."""
+    text = await post(client, "/apply-template", {"messages": messages})
+    asked = {"content": text["prompt"], "add_special": False, "parse_special": True}
+    return (await post(client, "/tokenize", asked))["tokens"]
+
+
+async def post(client: httpx.AsyncClient, path: str, body: dict) -> dict:
     response = await client.post(path, json=body)
     if response.status_code != 200:
         raise UserError(f"The server answered {response.status_code} at {path}: {response.text[:200]}")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
+from runners import layer_ids
 from runners.errors import UserError
 
 LEVELS = ("blocker", "warning", "note")
@@ -218,7 +219,7 @@ def _boundaries(d: Files, target: dict[str, Any]):
         return
     if max(ids) >= layers + 1 or min(ids) < 0:
         yield Finding("blocker", f"layer ids {ids} do not fit a target of {layers} layers", "correct the config")
-    later = [i + 1 for i in ids]
+    later = layer_ids.boundaries(ids, "sglang", "0.5.12")
     yield Finding(
         "note",
         f"layer ids {ids}: inputs of layers {ids} in vLLM and llama.cpp; SGLang to 0.5.12 adds one ({later}), later "

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from runners import measure
+from runners import answers, measure
 from runners.errors import UserError
 from runners.paths import BUILD
 from runners.profile import Profile
@@ -92,30 +92,21 @@ async def _ask_all(
     if ask is None:
         raise UserError(f"Replay asks an engine for token ids, and {engine} is not known to give them; use another.")
     waiting = iter(enumerate(asked))
-    answers: dict[int, Answer] = {}
+    found: dict[int, Answer] = {}
     limits = httpx.Limits(max_keepalive_connections=0)
     timeout = profile.request_timeout_seconds
     async with httpx.AsyncClient(base_url=base_url, timeout=timeout, limits=limits, trust_env=False) as client:
 
         async def worker() -> None:
             for index, prompt in waiting:
-                answers[index] = await ask(client, profile.target.name, prompt, output_tokens)
+                found[index] = await ask(client, profile.target.name, prompt, output_tokens)
 
         await asyncio.gather(*(worker() for _ in range(concurrency)))
-    return [answers[i] for i in range(len(asked))]
-
-
-async def _post(client: httpx.AsyncClient, path: str, body: dict) -> dict:
-    response = await client.post(path, json=body)
-    if response.status_code != 200:
-        raise UserError(f"The server answered {response.status_code} at {path}: {response.text[:200]}")
-    return response.json()
+    return [found[i] for i in range(len(asked))]
 
 
 async def _llamacpp(client: httpx.AsyncClient, model: str, prompt: Prompt, output_tokens: int) -> Answer:
-    text = await _post(client, "/apply-template", {"messages": list(prompt.messages)})
-    asked = {"content": text["prompt"], "add_special": False, "parse_special": True}
-    ids = (await _post(client, "/tokenize", asked))["tokens"]
+    ids = await answers.prompt_ids(client, list(prompt.messages))
     body = {
         "prompt": ids,
         "n_predict": output_tokens,
@@ -124,12 +115,12 @@ async def _llamacpp(client: httpx.AsyncClient, model: str, prompt: Prompt, outpu
         "return_tokens": True,
         "cache_prompt": False,
     }
-    return Answer(prompt.id, ids, (await _post(client, "/completion", body))["tokens"])
+    return Answer(prompt.id, ids, (await answers.post(client, "/completion", body))["tokens"])
 
 
 async def _vllm(client: httpx.AsyncClient, model: str, prompt: Prompt, output_tokens: int) -> Answer:
     asked = {"model": model, "messages": list(prompt.messages), "add_generation_prompt": True}
-    ids = (await _post(client, "/tokenize", asked))["tokens"]
+    ids = (await answers.post(client, "/tokenize", asked))["tokens"]
     body = {
         "model": model,
         "prompt": ids,
@@ -138,5 +129,5 @@ async def _vllm(client: httpx.AsyncClient, model: str, prompt: Prompt, output_to
         "ignore_eos": True,
         "return_token_ids": True,
     }
-    got = await _post(client, "/v1/completions", body)
+    got = await answers.post(client, "/v1/completions", body)
     return Answer(prompt.id, ids, got["choices"][0]["token_ids"])

@@ -147,8 +147,8 @@ class Objective:
         return losses, hits, scored
 
 
-def accept_length(hits: list[Tensor], scored: Tensor) -> tuple[list[int], int]:
-    """Tokens accepted at each draft step over chains begun at every scored position, and their number."""
+def accepted(hits: list[Tensor], scored: Tensor) -> list[int]:
+    """Tokens accepted at each draft step over the chains begun at every scored position."""
     alive = scored.clone()
     counts = []
     for step, hit in enumerate(hits):
@@ -156,27 +156,26 @@ def accept_length(hits: list[Tensor], scored: Tensor) -> tuple[list[int], int]:
         shifted[:, : hit.shape[1] - step] = hit[:, step:]  # the chain of t is judged at t+step
         alive = alive & shifted
         counts.append(int(alive.sum()))
-    return counts, int(scored.sum())
+    return counts
 
 
 @torch.no_grad()
 def evaluate(objective: Objective, data: Data, batches: list[list[int]], device) -> dict:
     """Held-out figures: top-1 agreement a step given a true chain so far, and the accept length they make."""
-    agreed, every, chains, starts, loss = [0] * objective.steps, 0, [0] * objective.steps, 0, 0.0
+    agreed, every, chains, loss = [0] * objective.steps, 0, [0] * objective.steps, 0.0
     for rows in batches:
         losses, hits, scored = objective(data.batch(rows, device), judge=True)
         loss += float(losses[0])
-        counts, n = accept_length(hits, scored)
+        counts = accepted(hits, scored)
         for s in range(objective.steps):
             agreed[s] += int((hits[s] & scored).sum())
             chains[s] += counts[s]
         every += int(scored.sum())
-        starts += n
     return {
         "loss": loss / max(len(batches), 1),
         "top1": [a / every for a in agreed],
-        "survival": [c / starts for c in chains],
-        "accept_length": 1 + sum(chains) / starts,
+        "survival": [c / every for c in chains],
+        "accept_length": 1 + sum(chains) / every,
         "positions": every,
     }
 

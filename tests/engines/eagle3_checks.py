@@ -68,8 +68,8 @@ def walks() -> None:
 def acceptance_is_a_chain() -> None:
     hits = [torch.tensor([[True, True, False, True]]), torch.tensor([[False, True, True, False]])]
     scored = torch.tensor([[True, True, True, True]])
-    counts, n = train_drafter.accept_length(hits, scored)
-    assert (counts, n) == ([3, 2], 4), (counts, n)
+    counts = train_drafter.accepted(hits, scored)
+    assert (counts, int(scored.sum())) == ([3, 2], 4), counts
 
 
 chains_agree(False)
