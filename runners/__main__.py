@@ -45,8 +45,12 @@ def parser() -> argparse.ArgumentParser:
     drafter = add("drafter", "make the profile's own EAGLE-3 drafter: answers, states, training")
     drafter.add_argument("--stage", action="append", choices=("answers", "states", "train", "card"), help="only these")
     drafter.add_argument("--minutes", type=float, help="stop training, resumable, after so long")
+    drafter.add_argument("--variant", help="train and publish this variant of the profile's training section instead")
+    drafter.add_argument("--scaling", action="store_true", help="train on less text too: data/drafters/scaling.csv")
     align = add("align", "compare captured states, served and replayed accept lengths, and each cause", runs="local")
-    align.add_argument("--part", action="append", choices=("states", "replay", "slots", "hypotheses", "confusion"))
+    align.add_argument(
+        "--part", action="append", choices=("states", "replay", "slots", "siblings", "hypotheses", "confusion")
+    )
     diagnose = add("diagnose", "why a drafter fails: files, measured acceptance, what-if replays", runs="local")
     diagnose.add_argument("--configuration", required=True)
     read = commands.add_parser("read", help="what an engine's log or /metrics text says", allow_abbrev=False)
@@ -133,8 +137,12 @@ def run(args: argparse.Namespace) -> int | None:
 
         return publish.publish(chosen, runs)
     if args.command == "drafter":
-        from runners import training
+        from runners import training, variants
 
+        if args.scaling:
+            return variants.scaling(chosen)
+        if args.variant:
+            return variants.publish_variant(chosen, args.variant)
         return training.make(chosen, args.stage or list(training.STAGES), minutes=args.minutes)
     if args.command == "align":
         from runners import alignment_run

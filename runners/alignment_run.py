@@ -2,7 +2,8 @@
 
 Writes into <runs>/<profile>/alignment/: slots.csv and drift.csv (states of each source against the reference),
 replay.jsonl (served against replayed), slots_of_llamacpp.jsonl (its drafts sampled in the graph and on the host, by
-concurrency) and hypotheses.jsonl (each cause served and replayed). Each part is kept and not measured again.
+concurrency), siblings.csv (accept length against the target's drift) and hypotheses.jsonl (each cause, served and
+replayed). Each part is kept and not measured again.
 """
 
 import json
@@ -11,13 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import alignment, corpus, diagnose, hypotheses, ledger, measure, prompts, replays, training
+from runners import alignment, corpus, diagnose, hypotheses, ledger, measure, prompts, replays, siblings, training
 from runners.errors import UserError
 from runners.paths import ROOT
 from runners.profile import Profile
 
 Progress = Callable[[str], None]
-PARTS = ("states", "replay", "slots", "hypotheses", "confusion")
+PARTS = ("states", "replay", "slots", "siblings", "hypotheses", "confusion")
 SEQUENCES = 16  # held-out answers whose states are compared at every boundary
 PROMPTS = 16  # of each set: what replay and served are compared on
 PROMPTS_A_CAUSE = 16
@@ -25,8 +26,11 @@ PROMPTS_A_CAUSE = 16
 
 def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -> int:
     """UserError when the profile serves no drafter of its own."""
+    variants = profile.training.variants if profile.training else {}
     found = [
-        n for n, c in profile.configurations.items() if c.drafter and profile.drafters[c.drafter].path and not c.attach
+        n
+        for n, c in profile.configurations.items()
+        if c.drafter and profile.drafters[c.drafter].path and c.drafter not in variants and not c.attach
     ]
     # The engine that starts in a second goes first: an interrupted run has then something for every part.
     found.sort(key=lambda n: (profile.configurations[n].engine != "llamacpp", n))
@@ -41,6 +45,8 @@ def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -
             replayed(profile, found, out, work, say)
         if "slots" in parts:
             slots_of_llamacpp(profile, found, out, work, say)
+        if "siblings" in parts:
+            of_siblings(profile, profile.configurations[found[0]].drafter, out, work, say)
         if "hypotheses" in parts:
             for name in found:
                 asked = prompts.load("chat").take(PROMPTS_A_CAUSE)
@@ -77,10 +83,8 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     """Every boundary from each source for the same held-out answers, against the reference."""
     if (out / "drift.csv").is_file():
         return
-    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
-    rows = rows[(rows["part"] == "held-out") & (rows["temperature"] == 0)].head(SEQUENCES).to_dict("records")
     sequences = work / "held-out.safetensors"
-    training.pack(rows, sequences)
+    held_out(sequences)
     every = list(range(profile.target.layers))
     reference = alignment.load(replays.capture(profile, "reference", sequences, every, say))
     slots, drifts = [], []
@@ -92,7 +96,14 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     out.mkdir(parents=True, exist_ok=True)
     pd.concat(slots).round(7).to_csv(out / "slots.csv", index=False)
     pd.concat(drifts).round(7).to_csv(out / "drift.csv", index=False)
-    say(f"states of {len(rows)} answers, {reference.values.shape[0]} tokens, at {len(every)} boundaries compared")
+    say(f"states of {SEQUENCES} answers, {reference.values.shape[0]} tokens, at {len(every)} boundaries compared")
+
+
+def held_out(place: Path) -> None:
+    """The first greedy answers of the corpus's held-out part, packed."""
+    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
+    chosen = rows[(rows["part"] == "held-out") & (rows["temperature"] == 0)].head(SEQUENCES)
+    training.pack(chosen.to_dict("records"), place)
 
 
 def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
@@ -108,6 +119,20 @@ def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Pro
             got = replays.compare(profile, name, asked, tokens, profile.workload.concurrencies, work, say)
             rows += [r | {"workload": workload, "output_tokens": tokens} for r in got]
             _write(place, rows)
+
+
+def of_siblings(profile: Profile, drafter: str, out: Path, work: Path, say: Progress) -> None:
+    """siblings.csv: the drafter replayed on targets that moved away from its own in growing steps."""
+    if (out / "siblings.csv").is_file():
+        return
+    asked = prompts.load("chat").take(PROMPTS)
+    place = work.parent / "siblings"
+    place.mkdir(parents=True, exist_ok=True)
+    held_out(place / "held-out.safetensors")
+    tokens = profile.workload.output_tokens
+    table = siblings.measure(profile, drafter, asked, tokens, place / "held-out.safetensors", place, say)
+    out.mkdir(parents=True, exist_ok=True)
+    table.round(5).to_csv(out / "siblings.csv", index=False)
 
 
 def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:

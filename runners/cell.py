@@ -98,11 +98,14 @@ def measure(
     quiet = gates.Quiet(lambda: _own_cpu_seconds(live))
     peak = gates.PeakRunning(lambda: getattr(tools.counters(live.base_url), "running", None))
     started_at = provenance.now()
+    own_before = live.evidence()
     quiet.start()
     peak.start()
     loop = closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds)
     quiet.stop()
     running_peak = peak.stop()
+    own_after = live.evidence()
+    cores = (own_after.cpu_seconds - own_before.cpu_seconds) / max(loop.seconds, 1e-9) if own_after else None
     after = tools.settled(live.base_url)
 
     reasons: list[str | None] = []
@@ -133,6 +136,7 @@ def measure(
     limits = profile.gates
     reasons += [
         gates.completed(results, len(jobs)),
+        gates.spoke(results, cores) if live.alive() else None,
         gates.counted([r for r in results if r.error is None], tokens),
         held,
         gates.client_kept_up(loop.client_cpu_s, loop.seconds),

@@ -29,9 +29,43 @@ def training(history: list[dict]) -> alt.TopLevelMixin:
     )  # fmt: skip
     y = alt.Y("accept length:Q", scale=alt.Scale(zero=False), title="accept length, every position")
     right = alt.Chart(lengths).mark_line(point=True, color=INK).encode(x=x, y=y)
-    half = (WIDTH - 70) // 2
+    half = (WIDTH - 200) // 2  # two axes and a legend take the rest
     size = {"width": half, "height": 220}
     return alt.hconcat(left.properties(**size), right.properties(**size), title="Training, on held-out subjects")
+
+
+def scaling(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Held-out accept length against answer tokens trained on; the training time stands at each point."""
+    if table.empty:
+        return nothing("More text")
+    frame = table.assign(minutes=[f"{s / 60:.0f} min" for s in table["seconds"]])
+    frame = frame[["train_tokens", "accept_length", "minutes"]]
+    base = alt.Chart(frame).encode(
+        x=alt.X("train_tokens:Q", scale=alt.Scale(type="log", nice=False, padding=20), title="answer tokens (log)",
+                axis=alt.Axis(format="~s")),
+        y=alt.Y("accept_length:Q", scale=alt.Scale(zero=False, padding=12), title="accept length, every position"),
+    )  # fmt: skip
+    line = base.mark_line(point=True, color=BLUE)
+    words = base.mark_text(dy=-12, color=INK).encode(text="minutes:N")
+    return alt.layer(line, words).properties(width=WIDTH - 120, height=240, title="Is more text worth it?")
+
+
+def siblings(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Accept length of one drafter on targets that drifted from its own, on the same text and on their own."""
+    if table.empty:
+        return nothing("Siblings of the target")
+    kinds = {
+        "same_text_accept_length": "on the same text, every position",
+        "accept_length": "on the sibling's own text",
+    }
+    long = table[["drift", *kinds]].melt("drift", var_name="what", value_name="accept_length").round(4)
+    long = long.assign(what=long["what"].map(kinds))
+    chart = alt.Chart(long).mark_line(point=True).encode(
+        x=alt.X("drift:Q", title="drift of the aux states from the drafter's own target, relative"),
+        y=alt.Y("accept_length:Q", scale=alt.Scale(zero=False), title="accept length"),
+        color=alt.Color("what:N", title=None, scale=alt.Scale(range=[BLUE, ORANGE])),
+    )  # fmt: skip
+    return chart.properties(width=WIDTH - 230, height=260, title="A drafter on siblings of its target")
 
 
 def replay(rows: pd.DataFrame) -> alt.TopLevelMixin:

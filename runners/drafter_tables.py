@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import corpus, hypotheses, ledger, tables
+from runners import breakeven, corpus, hypotheses, ledger, tables
 from runners.paths import DATA
 
+AIM_LENGTH, AIM_SPEED_UP = 2.3, 1.3  # set before training: accept length on chat, and decode speed-up at C=1
 DRAFTER = DATA / "drafters" / "aligned"
 REPLAY = ["configuration", "workload", "concurrency", "steps", "served", "replayed", "difference"]
 SLOTS = ["draft_sampling", "concurrency", "steps", "accepted", "served", "replayed"]
@@ -32,6 +33,42 @@ def text() -> pd.DataFrame:
     frame["answer tokens"] = frame.pop("answer_tokens").map(len)
     grouped = frame.groupby(["kind", "part"])["answer tokens"].agg(["count", "sum"]).reset_index()
     return grouped.rename(columns={"count": "answers", "sum": "answer tokens"})
+
+
+def scaling() -> pd.DataFrame:
+    """The same training on more and more text: train_tokens, seconds, accept_length and top-1 by draft step."""
+    file = DRAFTER.parent / "scaling.csv"
+    columns = ["train_tokens", "steps", "seconds", "accept_length"]
+    return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)
+
+
+def aim(runs: str, profile: str) -> pd.DataFrame:
+    """One row an own drafter's configuration and workload at C=1: what it reaches of AIM, and which term is short.
+
+    needs_length: accept length that gives the speed-up aimed at, at the measured step cost; needs_cost: the reverse.
+    """
+    columns = ["configuration", "workload", "accept_length", "step_cost", "speed_up", "needs_length", "needs_cost"]
+    found = tables.plan(profile)
+    own = [n for n, c in (found.configurations.items() if found else ()) if c.drafter == "aligned"]
+    measured = tables.cells(runs, profile)
+    costs = breakeven.step_costs(measured, tables.requests(runs, profile)) if len(measured) else pd.DataFrame()
+    rows = []
+    for r in costs.itertuples():
+        if r.configuration in own and r.concurrency == 1 and r.workload != "all" and pd.notna(r.step_cost):
+            length, cost = r.tokens_per_step, r.step_cost
+            needs = [AIM_SPEED_UP * cost, length / AIM_SPEED_UP]
+            rows.append([r.configuration, r.workload, length, cost, r.decode_speed_up, *needs])
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(short=[_short(r) for r in frame.itertuples()])
+
+
+def _short(row) -> str:
+    """The term that keeps a row from the aim: a step may cost as much as the accept length aimed at would pay for."""
+    if row.speed_up >= AIM_SPEED_UP:
+        return "nothing"
+    dear = row.step_cost > AIM_LENGTH / AIM_SPEED_UP
+    weak = row.accept_length < AIM_LENGTH
+    return "both" if dear and weak else "step cost" if dear else "accept length"
 
 
 def _lines(place: Path) -> list[dict]:

@@ -13,6 +13,7 @@ CPU_SHARE = 0.02  # of one core
 BYTES_READ = 64 * 1024
 MEMORY = 1024 * 1024
 # GPU memory is not looked at: filling it costs CPU time in the driver, far above CPU_SHARE.
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\d|\d\d-\d\d |\d\d:\d\d:\d\d(?:[.,]\d+)?")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _CHUNK = 1 << 20
 
@@ -31,8 +32,8 @@ class Evidence:
     cpu_by_pid: dict[int, float] = field(default_factory=dict)
     members: list[psutil.Process] = field(default_factory=list, repr=False)
 
-    def alive_since(self, before: "Evidence") -> str | None:
-        """What moved beyond noise ("CPU, bytes read, memory, log"), or None."""
+    def alive_since(self, before: "Evidence") -> list[str]:
+        """What moved beyond noise, of "CPU", "bytes read", "memory", "log"."""
         passed = max(self.at - before.at, 1e-9)
         moved = []
         if self.cpu_seconds - before.cpu_seconds > CPU_SHARE * passed:
@@ -43,7 +44,33 @@ class Evidence:
             moved.append("memory")
         if self.log_bytes > before.log_bytes:
             moved.append("log")
-        return ", ".join(moved) or None
+        return moved
+
+
+class Pulse:
+    """When a start last showed life (anything moved), and when it last got anywhere (more than CPU alone).
+
+    A log line is news once: a heartbeat says the same again and again, but for its time of day, and a program that
+    waits for a lost rank writes one. Spinning threads burn CPU for ever: life, but no progress.
+    """
+
+    def __init__(self, first: Evidence):
+        self.life = self.progress = first.at
+        self.moved: list[str] = []
+        self._last, self._news, self._heard = first, False, set()
+
+    def hear(self, line: str) -> None:
+        """A line of its log."""
+        plain = hash(_CLOCK.sub("", line).strip())
+        self._news = self._news or plain not in self._heard
+        self._heard.add(plain)
+
+    def look(self, seen: Evidence) -> None:
+        """The next look at its processes."""
+        self.moved = [m for m in seen.alive_since(self._last) if m != "log" or self._news]
+        self.life = seen.at if self.moved else self.life
+        self.progress = seen.at if set(self.moved) - {"CPU"} else self.progress
+        self._last, self._news = seen, False
 
 
 def look(root_pid: int, log: Path, at: float) -> Evidence:

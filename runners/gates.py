@@ -16,6 +16,7 @@ from runners.profile import Gates
 
 HEADROOM = 5
 MANY_ANSWERS = 16
+LIVELOCK_CORES = 0.5
 
 
 def completed(results: list[Result], sent: int) -> str | None:
@@ -24,6 +25,18 @@ def completed(results: list[Result], sent: int) -> str | None:
     if failed:
         return f"{len(failed)} of {sent} requests failed, first: {failed[0].error}"
     return None if len(results) == sent else f"{len(results)} of {sent} requests were sent"
+
+
+def spoke(results: list[Result], server_cores: float | None) -> str | None:
+    """A server that answers its health check and sends no token: spinning (livelock) or still (stall)?
+
+    server_cores: CPU of the server's processes over the cell, in cores; None for an attached one.
+    """
+    if not results or server_cores is None or any(r.first_token_s is not None for r in results):
+        return None
+    if server_cores > LIVELOCK_CORES:
+        return f"livelock: no token although the server used {server_cores:.1f} cores"
+    return "stall: no token, and the server did nothing"
 
 
 def counted(results: list[Result], expected_tokens: int) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import ledger, model, replays, training
+from runners import ledger, model, replays, variants
 from runners.profile import Profile
 from runners.prompts import Prompt
 
@@ -43,14 +43,14 @@ COLUMNS += ["survival", "explains_exactly_one"]
 def with_cause(profile: Profile, configuration: str, change: str, say: Progress = print) -> tuple[Profile, str]:
     """The profile with one more configuration: the same, its drafter changed. (profile, configuration's name)
 
-    A fault of the checkpoint is derived; one of the training is trained, once (training.variant).
+    A fault of the checkpoint is derived; one of the training is trained, once (variants.variant).
     """
     if change == AS_TRAINED:
         return profile, configuration
     content = profile.model_dump()
     drafter = profile.configuration(configuration).drafter
     if profile.training and change in profile.training.variants:
-        content["drafters"][change] = {"path": str(training.variant(profile, change, say))}
+        content["drafters"][change] = {"path": str(variants.variant(profile, change, say))}
     else:
         content["drafters"][change] = {"made": "derived", "source": drafter, "change": change}
     name = f"{configuration}.{change.replace('+', 'plus')}"

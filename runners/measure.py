@@ -154,6 +154,7 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[Running]:
         health_path=module.HEALTH_PATH,
         budgets=profile.budgets.get(chosen.engine, {}),
         stall_seconds=profile.stall_seconds,
+        livelock_seconds=profile.livelock_seconds,
         expected_bytes=profile.target.bytes_on_disk,
     )
     with serve(launch, progress.say) as ours:

@@ -216,6 +216,7 @@ class Profile(Strict):
     workload: Workload
     budgets: dict[EngineKind, dict[str, float]]
     stall_seconds: float = 60
+    livelock_seconds: float = 900
     request_timeout_seconds: float = 300
     gates: Gates = Field(default_factory=Gates)
     timing: Timing = Field(default_factory=Timing)

@@ -37,6 +37,7 @@ class Launch:
     health_path: str = "/health"
     budgets: dict[str, float] = field(default_factory=dict)  # by phase; "default" for the others
     stall_seconds: float = 60
+    livelock_seconds: float = 900  # CPU alone moves: a compiler may work so for minutes
     total_seconds: float = 4 * 3600
     expected_bytes: int | None = None
     grace_seconds: float = 10

@@ -1,8 +1,9 @@
 """Launch a server and watch it: loading, stalled or dead, told apart by evidence of life.
 
 A phase that outlasts its budget is only *stalled* when, besides, no process of the group burned CPU, read
-bytes, changed its memory or wrote to its log for `stall_seconds`. A failing health check is never death:
-a long prefill fails it too. Whatever happens, the group comes down when the context ends (guardian.py).
+bytes, changed its memory or wrote anything new to its log for `stall_seconds`, and a *livelock* when for
+`livelock_seconds` it did nothing but burn CPU. A failing health check is never death: a long prefill fails it
+too. Whatever happens, the group comes down when the context ends (guardian.py).
 """
 
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from runners.errors import UserError
-from runners.evidence import Evidence, LogTail
+from runners.evidence import Evidence, LogTail, Pulse
 from runners.ports import listened
 from runners.running import Attached, Launch, PhaseSpan, Running
 
@@ -39,10 +40,13 @@ class ServerDied(Exception):
 
 
 class ServerStalled(Exception):
-    """Its phase's budget is spent and nothing of it moves; or the cap on the whole start is, and the text says so."""
+    """Its phase's budget is spent and nothing of it moves, or nothing but CPU; or the cap on the whole start is.
 
-    def __init__(self, text: str, phase: str, seconds: float, evidence: Evidence):
-        self.phase, self.seconds, self.evidence = phase, seconds, evidence
+    `kind`: "stall", "livelock" or "cap".
+    """
+
+    def __init__(self, text: str, kind: str, phase: str, seconds: float, evidence: Evidence):
+        self.kind, self.phase, self.seconds, self.evidence = kind, phase, seconds, evidence
         super().__init__(text)
 
 
@@ -103,12 +107,13 @@ def _wait_until_ready(running: Running, launch: Launch, progress: Callable[[str]
     began = time.monotonic()
     tail = LogTail(launch.log_path, running.log_start)
     last_look = running.evidence()
+    pulse = Pulse(last_look)
     read_before = 0  # this phase
-    last_life, moved = began, None
     with httpx.Client(timeout=2, trust_env=False) as client:
         while True:
             now = time.monotonic()
             for line in tail:
+                pulse.hear(line)
                 phase = launch.phase_of(line)
                 # A phase is entered once: engines repeat words of earlier phases later on.
                 if phase and phase not in {span.name for span in running.timeline}:
@@ -126,31 +131,38 @@ def _wait_until_ready(running: Running, launch: Launch, progress: Callable[[str]
                 progress(f"{launch.name}: ready after {running.ready_seconds:.0f} s")
                 return
             if now - last_look.at >= LOOK_S:
-                seen = running.evidence()
-                moved = seen.alive_since(last_look)
-                last_life = now if moved else last_life
-                last_look = seen
+                last_look = running.evidence()
+                pulse.look(last_look)
                 budget = launch.budgets.get(span.name, launch.budgets.get("default", 600))
                 in_phase = now - began - span.start_s
-                progress(_words(launch, span.name, in_phase, budget, moved, seen.read_bytes - read_before))
-                if in_phase > budget and now - last_life > launch.stall_seconds:
-                    text = (
-                        f"{launch.name} stalled while {span.name}: {in_phase:.0f} s in this phase and no CPU, bytes "
-                        f"read, memory or log moved for {now - last_life:.0f} s (log: {launch.log_path})"
-                    )
-                    raise ServerStalled(text, span.name, in_phase, seen)
+                progress(_words(launch, span.name, in_phase, budget, pulse, last_look.read_bytes - read_before))
+                if in_phase > budget and (found := _stuck(launch, pulse, now)):
+                    kind, how, why = found
+                    text = f"{launch.name} {how} while {span.name}: {in_phase:.0f} s in this phase and {why}"
+                    text += f" (log: {launch.log_path})"
+                    raise ServerStalled(text, kind, span.name, in_phase, last_look)
             if now - began > launch.total_seconds:
                 text = (
                     f"{launch.name} was not ready after {now - began:.0f} s, the most a start may take: still "
-                    f"{span.name}, moving: {moved or 'nothing'} (log: {launch.log_path})"
+                    f"{span.name}, moving: {', '.join(pulse.moved) or 'nothing'} (log: {launch.log_path})"
                 )
-                raise ServerStalled(text, span.name, now - began, last_look)
+                raise ServerStalled(text, "cap", span.name, now - began, last_look)
             time.sleep(POLL_S)
 
 
-def _words(launch: Launch, phase: str, seconds: float, budget: float, moved: str | None, read: int) -> str:
+def _stuck(launch: Launch, pulse: Pulse, now: float) -> tuple[str, str, str] | None:
+    """(kind, words, why) of a start that gets nowhere; None while it does."""
+    if now - pulse.life > launch.stall_seconds:
+        return "stall", "stalled", f"no CPU, bytes read, memory or log moved for {now - pulse.life:.0f} s"
+    if now - pulse.progress > launch.livelock_seconds:
+        return "livelock", "is in a livelock", f"nothing but CPU moved for {now - pulse.progress:.0f} s"
+    return None
+
+
+def _words(launch: Launch, phase: str, seconds: float, budget: float, pulse: Pulse, read: int) -> str:
     over = "" if seconds <= budget else ", over its budget"
-    words = f"{launch.name}: {phase}, {seconds:.0f} s of {budget:.0f} s{over}; moving: {moved or 'nothing'}"
+    moving = ", ".join(pulse.moved) or "nothing"
+    words = f"{launch.name}: {phase}, {seconds:.0f} s of {budget:.0f} s{over}; moving: {moving}"
     if launch.expected_bytes and launch.expected_bytes > 1e9 and read > 0 and "weights" in phase:
         # Load time = bytes / bandwidth: say it before somebody takes a long load for a hang.
         speed = read / max(seconds, 1e-9)

@@ -7,7 +7,6 @@ Torch lives in the reference environment, so the heavy stages are scripts run th
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -18,13 +17,12 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from runners import answers, corpus, environments, model, paths
+from runners import answers, corpus, drafter_card, environments, model, paths
 from runners.engines import SCRIPTS
 from runners.errors import UserError
 from runners.profile import Profile, Training
 
 STAGES = ("answers", "states", "train", "card")
-DRAFTERS = paths.DATA / "drafters"
 
 
 def make(profile: Profile, stages: list[str], say: Callable[[str], None] = print, minutes: float | None = None) -> int:
@@ -98,75 +96,22 @@ def _states(profile: Profile, training: Training, say: Callable[[str], None]) ->
 def _train(profile: Profile, training: Training, say: Callable[[str], None], minutes: float | None) -> None:
     work = folder(profile)
     files = model.files(profile, None, say)
-    settings = {
+    settings = numbers(training) | {
         "target": str(files.folder),
         "sequences": str(work / "sequences.safetensors"),
         "states": str(work / "states"),
         "output": str(work / "aligned"),
         "config": config_of(files.folder, training.boundaries),
-        "draft_vocab_size": training.draft_vocab_size,
-        "epochs": training.epochs,
-        "tokens_per_batch": training.tokens_per_batch,
-        "learning_rate": training.learning_rate,
-        "steps": training.steps,
-        "seed": training.seed,
         "minutes": minutes,
     }
     (work / "aligned.json").write_text(json.dumps(settings, indent=1))
     run_script("train_drafter", [work / "aligned.json"], say)
 
 
-def variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> Path:
-    """The published drafter trained on under a variant's conditions; returns its folder, made once.
-
-    It shows what a drafter becomes that learnt from other states, other boundaries or a sibling of the target.
-    """
-    import pandas as pd
-
-    training = profile.training
-    chosen = training.variants[name]
-    work = folder(profile) / "variants" / name
-    if (work / "drafter" / "history.json").is_file():
-        return work / "drafter"
-    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
-    train = rows[rows["part"] == "train"].head(chosen.answers)
-    fits = train["prompt_tokens"].map(len) + train["answer_tokens"].map(len) <= 512  # llama.cpp's batch
-    pack(
-        pd.concat([train[fits], rows[rows["part"] == "held-out"].head(40)]).to_dict("records"), work / "seq.safetensors"
-    )
-    files = model.files(profile, None, say)
-    target = files.folder
-    if chosen.target_noise:
-        target = work / "target"
-        if not target.is_dir():
-            run_script("perturb_target", [files.folder, target, chosen.target_noise, training.seed], say)
-    boundaries = ",".join(map(str, chosen.boundaries or training.boundaries))
-    run_script("capture_reference", [target, work / "seq.safetensors", work / "finals", boundaries], say)
-    states = work / "finals"
-    if chosen.states == "llamacpp":
-        states = work / "states"
-        if not (states / "manifest.json").is_file():
-            words = [files.gguf, work / "seq.safetensors", states, boundaries]
-            run_script("capture_llamacpp", words, say, environment="llamacpp")
-    settings = {
-        "target": str(target),
-        "sequences": str(work / "seq.safetensors"),
-        "states": str(states),
-        "finals": str(work / "finals"),
-        "output": str(work / "drafter"),
-        "start": str(DRAFTERS / "aligned"),
-        # It is served with the boundaries it does not know were wrong.
-        "config": config_of(files.folder, training.boundaries),
-        "draft_vocab_size": training.draft_vocab_size,
-        "epochs": chosen.epochs,
-        "tokens_per_batch": training.tokens_per_batch,
-        "learning_rate": training.learning_rate / 3,
-        "steps": training.steps,
-        "seed": training.seed,
-    }
-    (work / "settings.json").write_text(json.dumps(settings, indent=1))
-    run_script("train_drafter", [work / "settings.json"], say)
-    return work / "drafter"
+def numbers(training: Training) -> dict:
+    """The numbers of scripts/train_drafter.py's Settings that the profile fixes."""
+    names = ("draft_vocab_size", "epochs", "tokens_per_batch", "learning_rate", "steps", "seed")
+    return {name: getattr(training, name) for name in names}
 
 
 def config_of(target_folder: Path, boundaries: list[int]) -> dict:
@@ -190,48 +135,7 @@ def config_of(target_folder: Path, boundaries: list[int]) -> dict:
 
 def _card(profile: Profile, training: Training, say: Callable[[str], None]) -> None:
     """Copy the trained drafter to data/drafters/aligned, with a card that says what it was made from."""
-    source, target = folder(profile) / "aligned", DRAFTERS / "aligned"
-    if not (source / "history.json").is_file():
-        raise UserError(f"No trained drafter in {source}; run `make drafter` to its end first.")
-    target.mkdir(parents=True, exist_ok=True)
-    for name in ("model.safetensors", "config.json", "history.json"):
-        shutil.copyfile(source / name, target / name)
-    told = json.loads((source / "history.json").read_text())
-    (target / "README.md").write_text(card(profile, training, told, target))
-    size = (target / "model.safetensors").stat().st_size
-    say(f"drafter: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
-
-
-def card(profile: Profile, training: Training, told: dict, place: Path) -> str:
-    """The drafter's card, in Markdown, from the training's own record."""
-    facts, last = told["facts"], told["history"][-1]
-    top1 = ", ".join(f"{x:.1%}" for x in last["top1"])
-    survival = ", ".join(f"{x:.1%}" for x in last["survival"])
-    states = ", ".join(f"input of layer {b}" for b in training.boundaries)
-    corpus_sha = model.sha256(corpus.FOLDER / "answers.parquet")
-    return f"""# EAGLE-3 drafter for {profile.target.name} ({profile.target.precision})
-
-| | |
-|---|---|
-| target | {profile.target.name}, GGUF sha256 `{profile.target.file_sha256}` |
-| method | EAGLE-3, training-time test over {training.steps} draft steps, one decoder layer |
-| size | {facts["parameters"]:,} parameters, float16, draft vocabulary {training.draft_vocab_size:,} |
-| data | {facts["train_sequences"]:,} answers of the target, {facts["train_tokens"]:,} answer tokens, on-policy |
-| held out | {facts["held_out_sequences"]:,} answers about other subjects, {last["positions"]:,} positions judged |
-| text | data/corpus/answers.parquet, sha256 `{corpus_sha}` |
-| aux states | {states}; reference model, float32, kept as float16 |
-| training | {training.epochs:g} epochs, {last["step"]:,} steps of about {training.tokens_per_batch:,} tokens |
-| time | {last["seconds"] / 60:.0f} min, {facts["device"]}, {"bfloat16" if facts["bfloat16"] else "float32"} products |
-| top-1 by draft step, held out | {top1} |
-| survival by draft step, held out | {survival} |
-| accept length from every position, held out | {last["accept_length"]:.3f} |
-| weights | sha256 `{model.sha256(place / "model.safetensors")}` |
-
-Top-1 at a later draft step is given that the chain was right so far in its inputs; survival is the share of chains
-that were right up to there. What an engine serves is measured in the book.
-
-Licence: Apache-2.0, as the target. Made by `make drafter`.
-"""
+    drafter_card.publish(profile, folder(profile) / "aligned", "aligned", {}, say)
 
 
 def ask_script(name: str, asked: dict) -> Any:

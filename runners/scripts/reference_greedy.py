@@ -5,7 +5,7 @@ against these. Batched with left padding: in fp32 that moves logits by rounding 
 
     python reference_greedy.py MODEL_FOLDER REQUEST.json ANSWERS.json
 REQUEST.json: {"prompts": [{"id": str, "messages": [...]}], "max_new_tokens": int, "batch": int}
-ANSWERS.json: {"answers": {id: text}, "tokens": {id: [int]}, "model": .., "torch": .., "transformers": ..}
+ANSWERS.json: {"answers": {id: text}, "tokens": {id: [int]}, "prompt_tokens": {id: [int]}, "torch": .., ..}
 """
 
 import json
@@ -26,7 +26,7 @@ def main(folder: Path, request_file: Path, answer_file: Path) -> None:
     n = request["max_new_tokens"]
     # The engines are told to ignore the end of the text, so the reference must not stop there either.
     model.generation_config.eos_token_id = None
-    answers, tokens = {}, {}
+    answers, tokens, prompt_tokens = {}, {}, {}
     prompts = sorted(request["prompts"], key=lambda p: sum(len(m["content"]) for m in p["messages"]))
     for start in range(0, len(prompts), request["batch"]):
         batch = prompts[start : start + request["batch"]]
@@ -37,12 +37,15 @@ def main(folder: Path, request_file: Path, answer_file: Path) -> None:
         output = model.generate(
             **inputs, max_new_tokens=n, min_new_tokens=n, do_sample=False, pad_token_id=tokenizer.pad_token_id
         )
-        for prompt, row in zip(batch, output[:, inputs["input_ids"].shape[1] :], strict=True):
+        length = inputs["input_ids"].shape[1]
+        for prompt, row, mask in zip(batch, output, inputs["attention_mask"], strict=True):
+            prompt_tokens[prompt["id"]] = row[:length][mask.bool()].tolist()
+            row = row[length:]
             tokens[prompt["id"]] = row.tolist()
             answers[prompt["id"]] = tokenizer.decode(row, skip_special_tokens=True)
         print(f"{min(start + request['batch'], len(prompts))}/{len(prompts)}", flush=True)
     facts = {"torch": torch.__version__, "transformers": transformers.__version__}
-    answer_file.write_text(json.dumps({"answers": answers, "tokens": tokens, **facts}))
+    answer_file.write_text(json.dumps({"answers": answers, "tokens": tokens, "prompt_tokens": prompt_tokens, **facts}))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from runners import answers, corpus, prompts, training
+from runners import answers, corpus, drafter_card, prompts, training
 from runners.errors import UserError
 from runners.profile import Training, load
 
@@ -105,7 +105,7 @@ def test_a_drafters_card_says_what_it_was_made_from(tmp_path):
     facts = {"parameters": 10, "train_sequences": 5, "train_tokens": 1234, "held_out_sequences": 2}
     facts |= {"device": "cpu", "bfloat16": True}
     last = {"top1": [0.5, 0.4], "survival": [0.5, 0.2], "accept_length": 1.7, "seconds": 600, "step": 7, "positions": 9}
-    text = training.card(load("lab-cpu"), TRAINING, {"facts": facts, "history": [last]}, tmp_path)
+    text = drafter_card.card(load("lab-cpu"), TRAINING, {"facts": facts, "history": [last]}, tmp_path)
     for words in ("1,234 answer tokens", "50.0%, 40.0%", "input of layer 2", "bfloat16 products", "1.700"):
         assert words in text
     assert training.model.sha256(tmp_path / "model.safetensors") in text

@@ -40,8 +40,9 @@ def test_nothing_measured_gives_chapters_that_say_so(tmp_path):
     replay = drafter_tables.replay(str(tmp_path), "lab-cpu")
     slots = drafter_tables.slots_of_llamacpp(str(tmp_path), "lab-cpu")
     drift = drafter_tables.csv(str(tmp_path), "lab-cpu", "drift.csv", ["source", "boundary", "drift", "to_next"])
+    aim = drafter_tables.aim(str(tmp_path), "lab-cpu")
     assert causes.empty and replay.empty and slots.empty and drift.empty
-    quoted = drafter_figures.drafter({"facts": {}, "history": []}, causes.iloc[:0], replay, slots)
+    quoted = drafter_figures.drafter({"facts": {}, "history": []}, causes.iloc[:0], replay, slots, causes.iloc[:0], aim)
     assert set(quoted.values()) == {NOT_MEASURED}
     for chart in (drafter_charts.causes(causes), drafter_charts.replay(replay), drafter_charts.training([])):
         assert NOT_MEASURED in str(chart.to_dict())

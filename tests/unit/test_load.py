@@ -115,3 +115,11 @@ def test_gate_quiet():
     assert "other work used 0.50 cores" in quiet.reason(Gates())
     assert quiet.reason(Gates(check_neighbours=False)) is None
     assert "steal" in gates.Quiet(lambda: 0.0, neighbour_cores=0.0, steal_share=0.2).reason(Gates())
+
+
+@pytest.mark.parametrize("cores, word", [(1.9, "livelock"), (0.0, "stall"), (None, None)])
+def test_a_mute_server_is_named_by_what_it_does(cores, word):
+    mute = [Result("a", 0.0, 0.0, error="no byte for 300 s")]
+    found = gates.spoke(mute, cores)
+    assert (found or "").startswith(word or "") and (found is None) == (word is None)
+    assert gates.spoke([Result("a", 0.0, 0.0, first_token_s=1.0)], 0.0) is None

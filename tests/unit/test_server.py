@@ -209,8 +209,8 @@ def test_a_log_is_followed_by_pieces_and_a_progress_bar_has_lines(tmp_path):
 
 def test_evidence_is_what_moves_beyond_noise():
     still = Evidence(at=0.0, cpu_seconds=5.0, read_bytes=10**6, rss=10**8, log_bytes=7)
-    assert Evidence(2.0, 5.01, 10**6 + 4096, 10**8 + 4096, 7).alive_since(still) is None
-    assert Evidence(2.0, 5.5, 10**7, 10**8 - 2**21, 8).alive_since(still) == "CPU, bytes read, memory, log"
+    assert Evidence(2.0, 5.01, 10**6 + 4096, 10**8 + 4096, 7).alive_since(still) == []
+    assert Evidence(2.0, 5.5, 10**7, 10**8 - 2**21, 8).alive_since(still) == ["CPU", "bytes read", "memory", "log"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

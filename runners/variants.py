@@ -1,0 +1,131 @@
+"""Trainings beside the published one: on other states, for a sibling of the target, on less text; and mere judging.
+
+Each is made once and kept in the folder of the drafter's own training (training.folder).
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from runners import corpus, drafter_card, model, training
+from runners.drafter_card import DRAFTERS
+from runners.errors import UserError
+from runners.profile import Profile
+
+SCALING = [15_000, 30_000, 60_000, 120_000]  # answer tokens trained on
+
+
+def variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> Path:
+    """The published drafter trained on under a variant's conditions; returns its folder, made once.
+
+    It shows what a drafter becomes that learnt from other states, other boundaries or a sibling of the target.
+    """
+    settled = profile.training
+    chosen = settled.variants[name]
+    work = training.folder(profile) / "variants" / name
+    if (work / "drafter" / "history.json").is_file():
+        return work / "drafter"
+    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
+    train = rows[rows["part"] == "train"].head(chosen.answers)
+    fits = train["prompt_tokens"].map(len) + train["answer_tokens"].map(len) <= 512  # llama.cpp's batch
+    training.pack(
+        pd.concat([train[fits], rows[rows["part"] == "held-out"].head(40)]).to_dict("records"), work / "seq.safetensors"
+    )
+    files = model.files(profile, None, say)
+    target = files.folder
+    if chosen.target_noise:
+        target = work / "target"
+        if not target.is_dir():
+            training.run_script("perturb_target", [files.folder, target, chosen.target_noise, settled.seed], say)
+    boundaries = ",".join(map(str, chosen.boundaries or settled.boundaries))
+    training.run_script("capture_reference", [target, work / "seq.safetensors", work / "finals", boundaries], say)
+    states = work / "finals"
+    if chosen.states == "llamacpp":
+        states = work / "states"
+        if not (states / "manifest.json").is_file():
+            words = [files.gguf, work / "seq.safetensors", states, boundaries]
+            training.run_script("capture_llamacpp", words, say, environment="llamacpp")
+    settings = training.numbers(settled) | {
+        "target": str(target),
+        "sequences": str(work / "seq.safetensors"),
+        "states": str(states),
+        "finals": str(work / "finals"),
+        "output": str(work / "drafter"),
+        "start": str(DRAFTERS / "aligned"),
+        # It is served with the boundaries it does not know were wrong.
+        "config": training.config_of(files.folder, settled.boundaries),
+        "epochs": chosen.epochs,
+        "learning_rate": settled.learning_rate / 3,
+    }
+    (work / "settings.json").write_text(json.dumps(settings, indent=1))
+    training.run_script("train_drafter", [work / "settings.json"], say)
+    return work / "drafter"
+
+
+def publish_variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> int:
+    """Train a variant if it is not there and copy it to data/drafters/<name>; UserError for an unknown one."""
+    known = profile.training.variants if profile.training else {}
+    if name not in known:
+        raise UserError(f"Profile {profile.name} trains no variant '{name}'; it has: {', '.join(known) or 'none'}.")
+    made, chosen = variant(profile, name, say), known[name]
+    rows = {
+        "training": f"the aligned drafter, {chosen.epochs:g} epochs more on {chosen.answers:,} answers",
+        "accept length from every position, held out": None,
+        "top-1 by draft step, held out": None,
+        "survival by draft step, held out": None,
+    }
+    if chosen.target_noise:
+        noise = f"{chosen.target_noise:g} of each matrix's standard deviation, seed {profile.training.seed}"
+        rows["trained for"] = f"a sibling of the target: its layers moved by noise, {noise}"
+    if chosen.states == "llamacpp":
+        rows["aux states"] = "llama.cpp's INT4 kernels"
+    if chosen.boundaries:
+        rows["aux states"] = ", ".join(f"input of layer {b}" for b in chosen.boundaries)
+    drafter_card.publish(profile, made, name, rows, say)
+    return 0
+
+
+def scaling(profile: Profile, say: Callable[[str], None] = print) -> int:
+    """data/drafters/scaling.csv: the same training on less text; each size is kept when it is done."""
+    work = training.folder(profile)
+    rows = []
+    for tokens in [*SCALING, None]:
+        output = work / "aligned" if tokens is None else work / f"scaling-{tokens}"
+        if tokens is not None and not (output / "history.json").is_file():
+            settings = json.loads((work / "aligned.json").read_text()) | training.numbers(profile.training)
+            settings |= {"output": str(output), "train_tokens": tokens}
+            output.mkdir(parents=True, exist_ok=True)
+            (output / "settings.json").write_text(json.dumps(settings, indent=1))
+            say(f"training on {tokens:,} answer tokens")
+            training.run_script("train_drafter", [output / "settings.json"], say)
+        told = json.loads(((DRAFTERS / "aligned" if tokens is None else output) / "history.json").read_text())
+        last = told["history"][-1]
+        row = {"train_tokens": told["facts"]["train_tokens"], "steps": last["step"], "seconds": round(last["seconds"])}
+        row |= {f"top1_step{i + 1}": round(t, 4) for i, t in enumerate(last["top1"])}
+        rows.append(row | {"accept_length": round(last["accept_length"], 4)})
+    pd.DataFrame(rows).to_csv(DRAFTERS / "scaling.csv", index=False)
+    return 0
+
+
+def judge(profile: Profile, target: Path, drafter: Path, sequences: Path, states: Path, say=print) -> dict:
+    """How well a drafter guesses what a target chooses on given text, untrained: top1, survival, accept_length.
+
+    Judged from every position of the sequences marked held out, on the same text whatever the target would write.
+    """
+    settings = training.numbers(profile.training) | {
+        "target": str(target),
+        "sequences": str(sequences),
+        "states": str(states),
+        "output": str(states / "judged"),
+        "start": str(drafter),
+        "config": training.config_of(target, profile.training.boundaries),
+        "epochs": 0,
+    }
+    (states / "judge.json").write_text(json.dumps(settings))
+    training.run_script("train_drafter", [states / "judge.json"], say)
+    told = json.loads((states / "judged" / "history.json").read_text())
+    shutil.rmtree(states / "judged")
+    return told["history"][0]
