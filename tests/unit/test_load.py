@@ -119,7 +119,7 @@ def test_gate_quiet():
 
 @pytest.mark.parametrize("cores, word", [(1.9, "livelock"), (0.0, "stall"), (None, None)])
 def test_a_mute_server_is_named_by_what_it_does(cores, word):
-    mute = [Result("a", 0.0, 0.0, error="no byte for 300 s")]
+    mute = [load.Result("a", 0.0, 0.0, error="no byte for 300 s")]
     found = gates.spoke(mute, cores)
     assert (found or "").startswith(word or "") and (found is None) == (word is None)
-    assert gates.spoke([Result("a", 0.0, 0.0, first_token_s=1.0)], 0.0) is None
+    assert gates.spoke([load.Result("a", 0.0, 0.0, first_token_s=1.0)], 0.0) is None
