@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m runners
 DEPTH_FLAG := $(if $(DEPTH),--depth $(DEPTH))
 
-.PHONY: report plan test book serve publish drafter clean
+.PHONY: report plan preflight rehearse test book serve publish compare share drafter clean
 
 report: $(VENV)/complete
 	@$(RUN) report --profile $(PROFILE) $(DEPTH_FLAG) $(if $(DRY_RUN),--dry-run)
@@ -17,8 +17,20 @@ plan: $(VENV)/complete
 test: $(VENV)/complete
 	@$(VENV)/bin/python -m pytest
 
+preflight: $(VENV)/complete
+	@$(RUN) preflight --profile $(PROFILE)
+
+rehearse: $(VENV)/complete
+	@$(RUN) rehearse --profile $(PROFILE)
+
 book: $(VENV)/complete
-	@$(RUN) book --profile $(PROFILE)
+	@$(RUN) book --profile $(PROFILE) $(if $(RUNS),--runs $(RUNS))
+
+compare: $(VENV)/complete
+	@$(RUN) compare $(A) $(B) --profile $(PROFILE)
+
+share: $(VENV)/complete
+	@$(RUN) share --profile $(PROFILE)
 
 serve: $(VENV)/complete
 	@$(RUN) serve --profile $(PROFILE)

@@ -17,7 +17,7 @@ ROOT = paths.runs_root(RUNS)
 HERE = (ROOT.relative_to(paths.ROOT) if ROOT.is_relative_to(paths.ROOT) else ROOT) / profile.name
 WORK = f"build/steps/{profile.name}/{DEPTH}"
 STEPS = [(c, r) for r in ROUNDS for c in CONFIGURATIONS]
-ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "verdict"]
+ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims"]
 EXECUTE = "papermill --log-level WARNING --no-progress-bar --kernel python3"
 
 

@@ -35,10 +35,32 @@ def parser() -> argparse.ArgumentParser:
     serve = add("serve", "start the configuration the verdict chose and stay in the foreground", runs="local")
     serve.add_argument("--configuration", help="another one than the verdict's")
     serve.add_argument(
-        "--use", choices=("single_stream", "throughput"), default="throughput", help="which verdict to follow"
+        "--use",
+        choices=("single_stream", "throughput", "goodput"),
+        default="throughput",
+        help="which verdict to follow",
     )
     serve.add_argument("--port", type=int)
     add("book", "build the book from runs that are there; start no server", runs="published")
+    preflight = add("preflight", "what would fail, looked at in seconds before a long load; start nothing")
+    preflight.add_argument("--configuration", action="append", help="only these")
+    compare = add("compare", "two sets of runs side by side, by ratio to each one's base")
+    compare.add_argument("a", help="published, local, a folder, or an archive")
+    compare.add_argument("b")
+    compare.add_argument("--other-profile", help="the second one's profile, where its name is another")
+    share = add("share", "pack a profile's runs into one archive that another person's `make book` reads", runs="local")
+    share.add_argument("--out", help="FILE.tar.gz (default: <profile>-runs.tar.gz)")
+    new = commands.add_parser(
+        "new-profile", help="look at this machine and write a commented profile", allow_abbrev=False
+    )
+    new.add_argument("name", help="of the profile: runners/profiles/NAME.yaml is written")
+    new.add_argument("--model", help="the target: a Hugging Face folder or a GGUF file")
+    new.add_argument("--drafter", help="an EAGLE-3 drafter's folder")
+    new.add_argument("--python", action="append", metavar="PYTHON", help="interpreters that may hold an engine")
+    rehearse = add(
+        "rehearse", "the whole report of a profile against stand-in engines: proves the plumbing, measures nothing"
+    )
+    rehearse.add_argument("--faults", action="store_true", help="stand-ins that also die, stall and lie")
     add("publish", "copy local runs to data/runs, to be committed", runs="local")
     setup = add("setup", "make the engine environments and the model")
     setup.add_argument("--engine", action="append", help="only these")
@@ -51,6 +73,8 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument(
         "--part", action="append", choices=("states", "replay", "slots", "siblings", "hypotheses", "confusion")
     )
+    align.add_argument("--configuration", help="only this one")
+    align.add_argument("--cause", action="append", help="only these causes (part hypotheses)")
     diagnose = add("diagnose", "why a drafter fails: files, measured acceptance, what-if replays", runs="local")
     diagnose.add_argument("--configuration", required=True)
     read = commands.add_parser("read", help="what an engine's log or /metrics text says", allow_abbrev=False)
@@ -104,8 +128,18 @@ def run(args: argparse.Namespace) -> int | None:
         from runners import sglang_patch
 
         return sglang_patch.main(args.action, args.sglang, args.python)
+    if args.command == "new-profile":
+        from runners import new_profile
+
+        return new_profile.write(args.name, args.model, args.drafter, args.python)
     from runners import paths, profile
 
+    if args.command == "book" and args.runs.endswith(".tar.gz"):
+        from runners import archives, book
+
+        runs = paths.runs_root(args.runs)
+        print(f"book: {book.build(runs, archives.profile_of(runs), paths.BUILD / 'book')}")
+        return 0
     chosen = profile.load(args.profile)
     runs = paths.runs_root(args.runs) if hasattr(args, "runs") else None
     if args.command == "report":
@@ -132,6 +166,24 @@ def run(args: argparse.Namespace) -> int | None:
         index = book.build(runs, chosen.name, paths.BUILD / "book")
         print(f"book: {index}")
         return 0
+    if args.command == "preflight":
+        from runners import preflight
+
+        return preflight.show(chosen, args.configuration)
+    if args.command == "compare":
+        from runners import compare
+
+        return compare.show(args.a, args.b, chosen.name, args.other_profile)
+    if args.command == "share":
+        from runners import archives
+
+        out = archives.share(chosen, runs, paths.Path(args.out or f"{chosen.name}-runs.tar.gz"))
+        print(f"{out}: {out.stat().st_size / 1e6:.1f} MB; another person reads it with: make book RUNS={out.name}")
+        return 0
+    if args.command == "rehearse":
+        from runners import rehearsal
+
+        return rehearsal.rehearse(chosen, args.faults)
     if args.command == "publish":
         from runners import publish
 
@@ -147,7 +199,8 @@ def run(args: argparse.Namespace) -> int | None:
     if args.command == "align":
         from runners import alignment_run
 
-        return alignment_run.run(chosen, runs, args.part or list(alignment_run.PARTS))
+        parts = args.part or list(alignment_run.PARTS)
+        return alignment_run.run(chosen, runs, parts, only=args.configuration, causes=args.cause)
     if args.command == "diagnose":
         from runners import diagnose
 

@@ -24,8 +24,18 @@ PROMPTS = 16  # of each set: what replay and served are compared on
 PROMPTS_A_CAUSE = 16
 
 
-def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -> int:
-    """UserError when the profile serves no drafter of its own."""
+def run(
+    profile: Profile,
+    runs: Path,
+    parts: list[str],
+    say: Progress = print,
+    only: str | None = None,
+    causes: list[str] | None = None,
+) -> int:
+    """Measure the parts; `only` one configuration's and some `causes`, where given.
+
+    UserError when the profile serves no drafter of its own, or for an unknown configuration or cause.
+    """
     variants = profile.training.variants if profile.training else {}
     found = [
         n
@@ -33,6 +43,12 @@ def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -
         if c.drafter and profile.drafters[c.drafter].path and c.drafter not in variants and not c.attach
     ]
     # The engine that starts in a second goes first: an interrupted run has then something for every part.
+    if only is not None:
+        profile.configuration(only)
+        found = [n for n in found if n == only]
+    unknown = sorted(set(causes or ()) - set(hypotheses.CAUSES))
+    if unknown:
+        raise UserError(f"No cause '{unknown[0]}'; there are {', '.join(hypotheses.CAUSES)}.")
     found.sort(key=lambda n: (profile.configurations[n].engine != "llamacpp", n))
     if not found or profile.training is None:
         raise UserError(f"Profile {profile.name} serves no drafter of its own; train one first (make drafter).")
@@ -51,7 +67,7 @@ def run(profile: Profile, runs: Path, parts: list[str], say: Progress = print) -
             for name in found:
                 asked = prompts.load("chat").take(PROMPTS_A_CAUSE)
                 tokens = profile.workload.output_tokens
-                hypotheses.serve_all(profile, name, asked, tokens, 4, out, work, say)
+                hypotheses.serve_all(profile, name, asked, tokens, 4, out, work, say, causes)
         if "confusion" in parts:
             confusion(profile, runs, found[0], out, say)
     return 0
@@ -61,8 +77,6 @@ def confusion(profile: Profile, runs: Path, name: str, out: Path, say: Progress)
     """confusion.csv: for each fault put in, the cause that `diagnose` names first, without knowing it."""
     rows = []
     for change in hypotheses.CAUSES:
-        if change in profile.training.variants:
-            continue  # a fault of the training leaves no mark in the files and nothing to take back
         changed, configuration = hypotheses.with_cause(profile, name, change)
         found = diagnose.diagnose(changed, configuration, runs, say)
         first = found.causes[0] if found.causes else None

@@ -20,12 +20,13 @@ import yaml
 from runners import paths
 from runners import profile as profiles
 from runners.errors import UserError
+from runners.tables import SIMULATED
 
 SOURCE = paths.ROOT / "book"
 CONFIG = paths.ROOT / "_config.yml"
 NOTEBOOKS = re.compile(r"data/runs/([^/\s]+)/notebooks/")
 GLUED = re.compile(r"\{glue(?::\w+)?\}`{1,2}[^`]*?notebooks/(\w+)\.ipynb::(\w+)")
-ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "verdict")
+ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims")
 GLUE_PREFIX = "application/papermill.record/"
 
 
@@ -115,6 +116,8 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
         shutil.copy(notebook, shown / notebook.name)
     for notebook in runs:
         title_run(shown / notebook.name)
+    if is_simulated(folder.parent):
+        mark_simulated(tree, shown)
     for chapter in (tree / "book").glob("*.md"):
         text = chapter.read_text(encoding="utf-8")
         chapter.write_text(NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text), encoding="utf-8")
@@ -127,6 +130,28 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     toc = yaml.safe_dump(contents(profile, runs), sort_keys=False, allow_unicode=True)
     (tree / "book" / "_toc.yml").write_text(toc, encoding="utf-8")
     return tree
+
+
+def is_simulated(folder: Path) -> bool:
+    """Do these runs come from a rehearsal? The cells themselves say so."""
+    for ledger in folder.glob("*/cells.jsonl"):
+        with open(ledger, encoding="utf-8") as lines:
+            return any(json.loads(line).get("simulated") for line in lines if line.strip())
+    return False
+
+
+def mark_simulated(tree: Path, notebooks: Path) -> None:
+    """A banner on every page and a line on top of every notebook: nobody may take a rehearsal for a measurement."""
+    place = tree / CONFIG.name
+    config = yaml.safe_load(place.read_text(encoding="utf-8"))
+    theme = config.setdefault("sphinx", {}).setdefault("config", {}).setdefault("html_theme_options", {})
+    theme["announcement"] = SIMULATED
+    place.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    for path in notebooks.glob("*.ipynb"):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        line = {"cell_type": "markdown", "id": "simulated", "metadata": {}, "source": [f"**{SIMULATED}**"]}
+        notebook["cells"].insert(1, line)
+        path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
 
 
 def build(runs_root: Path, profile: str, out: Path) -> Path:

@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import psutil
 
-from runners import campaign, gates, progress, provenance
+from runners import campaign, gates, gpus, progress, provenance
 from runners.campaign import WARM_UP_TOKENS, Point
 from runners.ledger import Ledger
 from runners.load import Job, Loop, Result, body, closed_loop
@@ -99,12 +99,15 @@ def measure(
     peak = gates.PeakRunning(lambda: getattr(tools.counters(live.base_url), "running", None))
     started_at = provenance.now()
     own_before = live.evidence()
+    log_at = live.log_path.stat().st_size if live.log_path else None
+    sampler = gpus.Sampler()
+    sampler.start()
     quiet.start()
     peak.start()
     loop = closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds)
     quiet.stop()
     running_peak = peak.stop()
-    own_after = live.evidence()
+    own_after, gpu = live.evidence(), sampler.stop()
     cores = (own_after.cpu_seconds - own_before.cpu_seconds) / max(loop.seconds, 1e-9) if own_after else None
     after = tools.settled(live.base_url)
 
@@ -121,6 +124,8 @@ def measure(
         if chosen.engine != "sglang" and (before.running or before.queued):
             reasons.append(f"the queue was not empty before the cell: {before.running or 0:.0f} running")
         sent = sum(r.output_tokens or 0 for r in loop.results)
+        if chosen.engine == "sglang" and chosen.k and log_at is not None:
+            counts = tools.reader.counts_from_log(live.log_path, log_at, counts, len(loop.results), sent, chosen.k)
         if counts.output_tokens is not None and abs(counts.output_tokens - sent) > TOKENS_APART * sent:
             reasons.append(f"the server counted {counts.output_tokens} output tokens, the client {sent}")
     if not live.alive():
@@ -133,23 +138,22 @@ def measure(
     to_reference = gates.equal_shares(results, tools.expected)
     tools.to_base += to_base
     tools.to_reference += to_reference
-    limits = profile.gates
+    limits, pretended = profile.gates, chosen.forced_accept_length is not None
     reasons += [
         gates.completed(results, len(jobs)),
         gates.spoke(results, cores) if live.alive() else None,
         gates.counted([r for r in results if r.error is None], tokens),
         held,
         gates.client_kept_up(loop.client_cpu_s, loop.seconds),
-        gates.language(ratio, limits.distinct_bigram_floor),
-        gates.same_text(tools.to_base, limits.equal_to_base_floor, f"{tools.base}'s"),
-        gates.same_text(tools.to_reference, limits.equal_to_reference_floor, "the reference model's"),
+        gates.forced(chosen.forced_accept_length, counts.steps, counts.accepted),
+        *([] if pretended else _text_gates(profile, tools, ratio)),
         # An attached server's processes are not ours to know: its own work would count as a neighbour's.
         None if live.attached else quiet.reason(limits),
     ]
     if chosen.method == "eagle3" and chosen.engine != "sglang" and not counts.drafted:
         # llama.cpp serves on, healthy and without speculation, when it cannot use the drafter.
         reasons.append("no token was drafted: the server does not speculate")
-    if chosen.method != "none" and not to_base and limits.equal_to_reference_floor is None:
+    if chosen.method != "none" and not pretended and not to_base and limits.equal_to_reference_floor is None:
         reasons.append("there is no base answer and no reference to compare with: measure the base first")
     if _figures(loop)["tpot_ms_p50"] is None and tokens > 1:
         reasons.append("no time passed between the first and the last token")
@@ -173,12 +177,24 @@ def measure(
         "neighbour_cores": None if live.attached else _round(quiet.neighbour_cores),
         "steal_share": _round(quiet.steal_share),
         "warm_up_requests": point.concurrency,
+        "gpu": gpu,
+        "acceptance_source": counts.source if chosen.k else None,
     }  # fmt: skip
     progress.emit("cell", label=label, state="ends", configuration=name, seconds=loop.seconds, status=row["status"])
     progress.emit("span", what="cell", seconds=loop.seconds, configuration=name)
     for reason in found:
         progress.say(f"{label}: void: {reason}")
     return row, results
+
+
+def _text_gates(profile: Profile, tools: Instruments, ratio: float | None) -> list[str | None]:
+    """Is the output language, the base's and the reference model's? Not asked where acceptance is pretended."""
+    limits = profile.gates
+    return [
+        gates.language(ratio, limits.distinct_bigram_floor),
+        gates.same_text(tools.to_base, limits.equal_to_base_floor, f"{tools.base}'s"),
+        gates.same_text(tools.to_reference, limits.equal_to_reference_floor, "the reference model's"),
+    ]
 
 
 def void_row(
@@ -211,7 +227,8 @@ def _frame(profile: Profile, name: str, point: Point, depth: str | None, ledger:
         "repeat": point.repeat,
         "round": point.round,
         "depth": depth or profile.workload.default_depth,
-        "forced_accept_length": None,
+        "forced_accept_length": chosen.forced_accept_length,
+        "simulated": profile.simulated,
         "max_running_requests": chosen.max_running_requests,
         "output_tokens_per_request": profile.workload.output_tokens,
         "requests": point.requests,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from runners import acceptance, corpus, drafter_checks, environments, model, replays, tables, training
@@ -20,8 +21,9 @@ from runners.paths import ROOT
 from runners.profile import Profile
 
 Progress = Callable[[str], None]
-SEQUENCES = 12
-GAIN = 0.03  # of accept length: less than this is noise of a dozen answers
+SEQUENCES = 24
+GAIN = 0.01  # of accept length: less than this is not worth a cause
+SURE = 2.5  # standard errors, over the answers: many alternatives are tried
 NEXT = {
     "random-head": "serve with an lm_head: export the drafter again, or copy the target's rows of the draft vocabulary",
     "wrong-map": "rebuild d2t from the drafter's training vocabulary and serve again",
@@ -116,14 +118,16 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
     def cause(name: str) -> Cause:
         return causes.setdefault(name, Cause(name))
 
-    as_it_is = alternatives.get("as it is", {}).get("accept_length")
+    unchanged = alternatives.get("as it is", {})
+    as_it_is = unchanged.get("accept_length")
     for words, row in alternatives.items():
-        gain = row["accept_length"] - as_it_is
-        if row["cause"] and gain > GAIN:
+        gain, sure = paired_gain(row["every_position"], unchanged["every_position"])
+        if row["cause"] and sure and gain > GAIN:
             one = cause(row["cause"])
             one.gain = max(gain, one.gain or 0)
             one.evidence.append(
-                f"replay: with {words} the accept length is {row['accept_length']:.2f}, not {as_it_is:.2f}"
+                f"replay: with {words} the accept length from every position is "
+                f"{np.mean(row['every_position']):.3f}, not {np.mean(unchanged['every_position']):.3f}"
             )
     for finding in findings:
         if finding.cause and finding.level != "note":
@@ -138,6 +142,13 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
     if not any(c.gain for c in causes.values()) and as_it_is and as_it_is > 1.02:
         cause("weak").evidence.append(f"replay: {as_it_is:.2f} as it is, and no alternative is better")
     return sorted(causes.values(), key=lambda c: (-(c.gain or 0), -len(c.evidence)))
+
+
+def paired_gain(changed: list[float], unchanged: list[float]) -> tuple[float, bool]:
+    """(mean gain over the answers, is it clear of chance); the same answers on both sides, so they are paired."""
+    apart = np.asarray(changed) - np.asarray(unchanged)
+    error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.inf
+    return float(apart.mean()), bool(apart.mean() > SURE * error)
 
 
 def show(profile: Profile, configuration: str, runs: Path) -> int:

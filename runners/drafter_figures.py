@@ -203,12 +203,22 @@ def said_causes(q: dict[str, str]) -> str:
     return f"**Read exactly 1.00: {q['alignment_exactly_one']}. Did not: {q['alignment_not_one']}.**"
 
 
+# Names that are right for a fault: a drafter that is well, or was made for another target, is at most weak; one trained
+# a layer later is served a layer too early.
+SAME_FAULT = {
+    "as-trained": ("weak", "none"),
+    "int4-states": ("weak", "none"),
+    "sibling": ("weak",),
+    "trained+1": ("boundary-1",),
+    "trained-1": ("boundary+1",),
+}
+
+
 def confusion_shown(confusion: pd.DataFrame) -> pd.DataFrame:
     """The fault put in, the cause named first, and whether they are the same."""
     if confusion.empty:
         return confusion
-    healthy = {"as-trained": ("weak", "none")}
-    right = [n in healthy.get(f, (f,)) for f, n in zip(confusion["fault"], confusion["named"], strict=True)]
+    right = [n in SAME_FAULT.get(f, (f,)) for f, n in zip(confusion["fault"], confusion["named"], strict=True)]
     gains = ["" if pd.isna(g) else f"{g:.2f}" for g in confusion["gain"]]
     told = {"fault": confusion["fault"], "named first": confusion["named"], "undoing it gains": gains}
     return pd.DataFrame(told | {"right": ["yes" if r else "no" for r in right]})

@@ -17,6 +17,7 @@ from runners.profile import Gates
 HEADROOM = 5
 MANY_ANSWERS = 16
 LIVELOCK_CORES = 0.5
+FORCED_APART = 0.1  # a cell holds some hundred steps: their mean scatters by a few per cent
 
 
 def completed(results: list[Result], sent: int) -> str | None:
@@ -47,6 +48,18 @@ def counted(results: list[Result], expected_tokens: int) -> str | None:
     if short:
         first = f"{short[0].prompt_id} has {short[0].output_tokens}"
         return f"{len(short)} answers are not {expected_tokens} tokens long ({first}): ignore_eos did not hold"
+    return None
+
+
+def forced(wanted: float | None, steps: int | None, accepted: int | None) -> str | None:
+    """A pretended accept length must be what the counters then show."""
+    if wanted is None:
+        return None
+    if not steps or accepted is None:
+        return f"an accept length of {wanted:g} was to be pretended, and the counters show no step"
+    shown = 1 + accepted / steps
+    if abs(shown - wanted) > FORCED_APART * wanted:
+        return f"an accept length of {wanted:g} was to be pretended, the counters show {shown:.2f}"
     return None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import ledger, model, replays, variants
+from runners import drafter_card, ledger, model, replays, variants
 from runners.profile import Profile
 from runners.prompts import Prompt
 
@@ -50,7 +50,9 @@ def with_cause(profile: Profile, configuration: str, change: str, say: Progress 
     content = profile.model_dump()
     drafter = profile.configuration(configuration).drafter
     if profile.training and change in profile.training.variants:
-        content["drafters"][change] = {"path": str(variants.variant(profile, change, say))}
+        published = drafter_card.DRAFTERS / change
+        folder = published if published.is_dir() else variants.variant(profile, change, say)
+        content["drafters"][change] = {"path": str(folder)}
     else:
         content["drafters"][change] = {"made": "derived", "source": drafter, "change": change}
     name = f"{configuration}.{change.replace('+', 'plus')}"

@@ -25,10 +25,14 @@ def cache() -> Path:
 
 
 def runs_root(where: str | Path = "published") -> Path:
-    """`published`, `local`, or any folder that holds <profile>/<configuration>/cells.jsonl."""
+    """`published`, `local`, any folder that holds <profile>/<configuration>/cells.jsonl, or an archive of one."""
     if str(where) == "published":
         return PUBLISHED_RUNS
     if str(where) == "local":
         return LOCAL_RUNS
+    if str(where).endswith(".tar.gz"):
+        from runners import archives  # it needs these paths itself
+
+        return archives.unpack(Path(where))
     path = Path(where)
     return path if path.is_absolute() else ROOT / path

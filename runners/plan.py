@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from runners import campaign, model, paths, provenance
+from runners import campaign, model, multiplicity, paths, provenance, tables
 from runners.engines import command
 from runners.profile import Profile
 
@@ -52,4 +52,11 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
     print(
         f"in all about {minutes(total)}, of which {minutes(starts)} are server starts; port 0 stands for any free port"
     )
+    earlier = tables.cells(runs, profile.name)
+    if earlier.empty:
+        earlier = tables.cells("published", profile.name)
+    if len(earlier):
+        print("\nrepeats needed, by the spread of earlier runs:")
+        for text in multiplicity.plan_lines(earlier, profile.practical_margin):
+            print(f"  {text}")
     return 0

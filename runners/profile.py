@@ -114,6 +114,7 @@ class Configuration(Strict):
     k: int | None = Field(default=None, ge=1)
     drafter: str | None = None
     max_running_requests: int = Field(ge=1)
+    forced_accept_length: float | None = Field(default=None, ge=1)  # the engine pretends it: text is not judged then
     flags: dict[str, Any] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     attach: Attach | None = None
@@ -125,6 +126,8 @@ class Configuration(Strict):
             raise ValueError("`k` goes with `method: ngram` or `eagle3`, and only with them")
         if (self.method == "eagle3") != (self.drafter is not None):
             raise ValueError("`drafter` goes with `method: eagle3`, and only with it")
+        if self.forced_accept_length is not None and self.forced_accept_length > (self.k or 0) + 1:
+            raise ValueError("`forced_accept_length` lies between 1 and k + 1, and needs a method that drafts")
         return self
 
 
@@ -136,11 +139,19 @@ class Depth(Strict):
     rounds: int = Field(default=1, ge=1)  # server starts of each configuration: repeats are interleaved over them
 
 
+class LatencyLimits(Strict):
+    """What a user waits for: milliseconds to the first token, and per token after it."""
+
+    ttft_ms: float = Field(gt=0)
+    tpot_ms: float = Field(gt=0)
+
+
 class Workload(Strict):
     prompt_sets: list[str] = Field(min_length=1)
     output_tokens: int = Field(ge=2)
     concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
     temperature: float = 0.0
+    latency_limits: LatencyLimits | None = None  # what goodput counts
     depths: dict[str, Depth]
     default_depth: str = "quick"
 
@@ -208,6 +219,7 @@ class Training(Strict):
 class Profile(Strict):
     name: str
     title: str
+    simulated: bool = False  # a rehearsal against stand-in engines: marked everywhere, never published
     hardware: Hardware
     target: Target
     drafters: dict[str, Drafter] = Field(default_factory=dict)
@@ -295,10 +307,30 @@ def load(name: str) -> Profile:
     if not isinstance(content, dict):
         raise UserError(f"Profile {path.name} holds no mapping; see runners/profiles/lab-cpu.yaml for the form.")
     content.setdefault("name", path.stem)
+    if "extends" in content:
+        content = _extended(content, path)
     try:
         return Profile.model_validate(content)
     except ValidationError as error:
         raise UserError(f"Profile {path.name}: {_explain(error)}") from error
+
+
+def _extended(content: dict, path: Path) -> dict:
+    """The profile named by `extends` with this one's keys over it; configurations and training are not inherited."""
+    parent = str(content.pop("extends"))
+    place = paths.PROFILES / f"{parent}.yaml"
+    if not place.is_file():
+        raise UserError(f"Profile {path.name} extends '{parent}', which is none of {', '.join(names())}.")
+    base = yaml.safe_load(place.read_text())
+    if "extends" in base:
+        raise UserError(f"Profile {path.name} extends {parent}, which extends another itself; name that one.")
+    for key in ("configurations", "training"):
+        base.pop(key, None)
+    merged = base | content
+    for key in ("drafters", "engines", "workload", "gates"):
+        if key in base and key in content:
+            merged[key] = base[key] | content[key]
+    return merged
 
 
 def _explain(error: ValidationError) -> str:

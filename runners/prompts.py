@@ -56,12 +56,17 @@ def available(folder: Path = FOLDER) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.jsonl"))
 
 
+CHARACTERS_A_TOKEN = 4.3  # of this English text; what a cell's context really was is counted by the engine
+
+
 def load(set_id: str, folder: Path = FOLDER) -> PromptSet:
-    """Read and check one set.
+    """Read and check one set; `chat@512` is the set `chat` with about 512 tokens of other text before each question.
 
     Raises UserError for an unknown set, a file that is not UTF-8 text, and, with file and line, for
     bad JSON, a missing or malformed key or an id that occurs twice; also for a set without prompts.
     """
+    if "@" in set_id:
+        return with_context(set_id, folder)
     # Looked up in the listing rather than on disk, so that an id can never be a path elsewhere.
     known = available(folder)
     if set_id not in known:
@@ -93,6 +98,32 @@ def load(set_id: str, folder: Path = FOLDER) -> PromptSet:
     if not prompts:
         raise UserError(f"{path} holds no prompts: put at least one JSON object in it, one a line.")
     return PromptSet(set_id, tuple(prompts), hashlib.sha256(data).hexdigest())
+
+
+def with_context(set_id: str, folder: Path = FOLDER) -> PromptSet:
+    """A set whose prompts begin with passages of the set `edit`: another context length, the same questions.
+
+    The passages differ from prompt to prompt, so that no prefix is shared. UserError for a length that is no number.
+    """
+    name, _, length = set_id.partition("@")
+    if not length.isdigit() or not int(length):
+        raise UserError(f"unknown prompt set {set_id!r}: after @ stands a number of tokens, as in chat@512.")
+    base, filler = load(name, folder), load("edit", folder)
+    passages = [p.messages[-1]["content"] for p in filler.prompts]
+    made = []
+    for i, prompt in enumerate(base.prompts):
+        text, j = "", i
+        while len(text) < int(length) * CHARACTERS_A_TOKEN:
+            text += passages[j % len(passages)].strip() + "\n\n"
+            j += 1
+        text = text[: int(int(length) * CHARACTERS_A_TOKEN)].rsplit(" ", 1)[0]
+        last = prompt.messages[-1]
+        asked = f"Here are some notes.\n\n{text}\n\nThe notes end here. Leave them aside and answer this."
+        asked += f"\n\n{last['content']}"
+        made.append(Prompt(f"{prompt.id}@{length}", prompt.topic, (*prompt.messages[:-1], last | {"content": asked})))
+    return PromptSet(
+        set_id, tuple(made), hashlib.sha256(f"{base.sha256} {filler.sha256} {length}".encode()).hexdigest()
+    )
 
 
 def _parse(line: str, where: str) -> Prompt:

@@ -25,6 +25,8 @@ def _forget_paths(path: Path) -> None:
 
 def publish(profile: Profile, runs: Path) -> int:
     """Copy and analyse; for runs that are published already, only analyse them again (a chapter is new, or changed)."""
+    if profile.simulated:
+        raise UserError(f"{profile.name} is a rehearsal: simulated figures are never published.")
     source, target = runs / profile.name, paths.PUBLISHED_RUNS / profile.name
     if not source.is_dir():
         raise UserError(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runners import charts, paths, statistics, tables, verdict
+from runners import charts, claims, paths, statistics, tables, verdict
 from runners.errors import UserError
 from runners.profile import Profile
 
@@ -13,7 +13,8 @@ PICTURE = paths.ROOT / "book" / "images" / "verdict.svg"
 
 def section(profile: Profile, runs: Path) -> str:
     """What stands between the markers."""
-    return f"{BEGIN}\n\n{verdict.markdown(verdict.load(runs, profile.name))}\n{END}"
+    said = claims.said(claims.counts(claims.of(runs, profile.name), profile.name))
+    return f"{BEGIN}\n\n{verdict.markdown(verdict.load(runs, profile.name))}\n{said}\n\n{END}"
 
 
 def with_section(text: str, new: str) -> str:
@@ -23,6 +24,8 @@ def with_section(text: str, new: str) -> str:
 
 
 def write(profile: Profile, runs: Path) -> int:
+    if profile.simulated:
+        raise UserError(f"{profile.name} is a rehearsal: simulated figures never enter the README.")
     README.write_text(with_section(README.read_text(), section(profile, runs)))
     cells, requests = tables.cells(runs, profile.name), tables.requests(runs, profile.name)
     chart = charts.throughput(statistics.summarise(cells, requests), cells)

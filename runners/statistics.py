@@ -34,6 +34,8 @@ METRICS = {
     "stream": ("stream_tokens_per_second_p50", "stream", np.median, stats.hmean),
     "ttft_ms": ("ttft_ms_p50", "ttft_ms", np.median, np.mean),
     "tpot_ms": ("tpot_ms_p50", "tpot_ms", np.median, np.mean),
+    # Of a cell alone (goodput.attach): a request is within the limits or not, which leaves nothing to resample in one.
+    "goodput": ("goodput_tokens_per_second", None, None, None),
 }
 
 
@@ -79,6 +81,8 @@ def _within_run(
     mean duration, turned round. None when a workload has fewer than two requests.
     """
     _, column, statistic, combine = METRICS[name]
+    if column is None:
+        return None
     rng = np.random.default_rng(seed)
     resampled, raw, smallest = [[] for _ in sides], [[] for _ in sides], []
     for workload in sorted({w for side in sides for w in side.workload}):
@@ -125,6 +129,7 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
             | {
                 "workload": "all",
                 "output_tokens_per_second": summed["output_tokens"] / summed["seconds"],
+                **_pooled_goodput(group, summed["seconds"]),
                 "stream_tokens_per_second_p50": float(stats.hmean(group.stream_tokens_per_second_p50.astype(float))),
                 "ttft_ms_p50": group.ttft_ms_p50.mean(),
                 "tpot_ms_p50": group.tpot_ms_p50.mean(),
@@ -136,8 +141,16 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(good.columns))
 
 
+def _pooled_goodput(group: pd.DataFrame, seconds: float) -> dict[str, float]:
+    column = METRICS["goodput"][0]
+    return {column: float((group[column] * group.seconds).sum() / seconds)} if column in group else {}
+
+
 def _estimate(rows: pd.DataFrame, metrics: pd.DataFrame, name: str, level: float, seed: int) -> Interval:
-    values = rows[METRICS[name][0]].dropna()
+    column = METRICS[name][0]
+    if column not in rows:
+        return nothing()
+    values = rows[column].dropna()
     if len(values) >= MIN_REPEATS or values.empty:
         return interval(values, level, seed)
     point = float(values.mean())
@@ -249,6 +262,8 @@ def ratio_of(
     when one side has none.
     """
     column = METRICS[metric][0]
+    if column not in upper or column not in lower:
+        return nothing()
     a, b = (keyed(tables.ok(side)).dropna(subset=[column]) for side in (upper, lower))
     if a.empty or b.empty:
         return nothing()
@@ -269,22 +284,3 @@ def ratio_of(
     if found is None:
         return Interval(point, np.nan, np.nan, min(len(x), len(y)), NOTHING)
     return Interval(point, point * found[0], point * found[1], found[2], WITHIN_RUN, paired)
-
-
-def ratio_interval(
-    cells: pd.DataFrame,
-    requests: pd.DataFrame,
-    configuration: str,
-    workload: str,
-    concurrency: int,
-    metric: str = "throughput",
-    level: float = LEVEL,
-    seed: int = SEED,
-) -> Interval:
-    """`configuration` over its engine's base at one point; NaN when either was not measured or the engine has
-    no base.
-    """
-    at = cells[(cells.workload == workload) & (cells.concurrency == concurrency)]
-    own = at[at.configuration == configuration]
-    base = tables.base_of(cells, own.engine.iloc[0]) if len(own) else None
-    return ratio_of(own, at[at.configuration == base], requests, metric, level, seed) if base else nothing()

@@ -16,6 +16,7 @@ from runners.ledger import ledger_lines
 from runners.profile import Profile, load, names
 
 NOT_MEASURED = "not measured here"
+SIMULATED = "Simulated: a rehearsal against stand-in engines. No figure here was measured."
 METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2}
 
 # Fixed by the ledger's schema; more fields are welcome and kept.
@@ -29,13 +30,14 @@ FIXED = [
 EXTRA = [
     "depth", "attempt", "running_peak", "capped_at", "equal_prefix_share", "reference_share",
     "distinct_bigram_ratio", "neighbour_cores", "steal_share", "client_cpu_us_per_token",
-    "output_tokens_per_request", "warm_up_requests",
+    "output_tokens_per_request", "warm_up_requests", "simulated",
 ]  # fmt: skip
 REQUEST_COLUMNS = [
     "configuration", "key", "attempt", "prompt_id", "intended_s", "sent_s", "first_token_s",
     "last_token_s", "prompt_tokens", "output_tokens", "finish_reason", "error", "text",
 ]  # fmt: skip
 TEXT = {
+    "simulated",
     "key", "profile", "configuration", "engine", "engine_version", "method", "workload", "status",
     "reasons", "accepted_per_position", "count_source", "started_at", "depth",
 }  # fmt: skip

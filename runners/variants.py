@@ -89,25 +89,36 @@ def publish_variant(profile: Profile, name: str, say: Callable[[str], None] = pr
 
 
 def scaling(profile: Profile, say: Callable[[str], None] = print) -> int:
-    """data/drafters/scaling.csv: the same training on less text; each size is kept when it is done."""
+    """data/drafters/scaling.csv: the same training on less text; written after each size, so an interruption costs one.
+
+    UserError when this machine has not trained the drafter itself: the smaller sizes are trained on the same states.
+    """
     work = training.folder(profile)
-    rows = []
-    for tokens in [*SCALING, None]:
-        output = work / "aligned" if tokens is None else work / f"scaling-{tokens}"
-        if tokens is not None and not (output / "history.json").is_file():
+    if not (work / "aligned.json").is_file():
+        raise UserError("The drafter was not trained on this machine; run `make drafter` first.")
+    rows = [_result(DRAFTERS / "aligned")]
+    for tokens in SCALING:
+        output = work / f"scaling-{tokens}"
+        if not (output / "history.json").is_file():
             settings = json.loads((work / "aligned.json").read_text()) | training.numbers(profile.training)
             settings |= {"output": str(output), "train_tokens": tokens}
             output.mkdir(parents=True, exist_ok=True)
             (output / "settings.json").write_text(json.dumps(settings, indent=1))
             say(f"training on {tokens:,} answer tokens")
             training.run_script("train_drafter", [output / "settings.json"], say)
-        told = json.loads(((DRAFTERS / "aligned" if tokens is None else output) / "history.json").read_text())
-        last = told["history"][-1]
-        row = {"train_tokens": told["facts"]["train_tokens"], "steps": last["step"], "seconds": round(last["seconds"])}
-        row |= {f"top1_step{i + 1}": round(t, 4) for i, t in enumerate(last["top1"])}
-        rows.append(row | {"accept_length": round(last["accept_length"], 4)})
-    pd.DataFrame(rows).to_csv(DRAFTERS / "scaling.csv", index=False)
+        rows.append(_result(output))
+        table = pd.DataFrame(rows).sort_values("train_tokens")
+        table.to_csv(DRAFTERS / "scaling.csv", index=False)
     return 0
+
+
+def _result(place: Path) -> dict:
+    """A training's size and its last held-out figures."""
+    told = json.loads((place / "history.json").read_text())
+    last = told["history"][-1]
+    row = {"train_tokens": told["facts"]["train_tokens"], "steps": last["step"], "seconds": round(last["seconds"])}
+    row |= {f"top1_step{i + 1}": round(t, 4) for i, t in enumerate(last["top1"])}
+    return row | {"accept_length": round(last["accept_length"], 4)}
 
 
 def judge(profile: Profile, target: Path, drafter: Path, sequences: Path, states: Path, say=print) -> dict:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import breakeven, intervals, statistics, tables
+from runners import breakeven, goodput, intervals, statistics, tables
 from runners.errors import UserError
 from runners.intervals import LEVEL, SEED, Interval
 from runners.reasons import MARGIN, NO, NONE, UNDECIDED, YES, cause, flip, pays
@@ -16,13 +16,14 @@ SCHEMA_VERSION = 1
 USES = {
     "single_stream": ("Single stream (one request at a time)", "stream", "tok/s per stream", 1),
     "throughput": ("Throughput (best measured concurrency)", "throughput", "tok/s in all", None),
+    "goodput": ("Goodput (answers within the profile's latency limits)", "goodput", "tok/s in all", None),
 }
 
 
 def _choose(pool: pd.DataFrame, summary: pd.DataFrame, requests: pd.DataFrame, use: str, level, seed) -> dict | None:
     """Best and runner-up configuration for a use in one workload; None when nothing was measured."""
     title, metric, unit, concurrency = USES[use]
-    rows = summary[summary[metric].notna()]
+    rows = summary[summary[metric].notna() & (summary[metric] > 0)]
     if concurrency is not None:
         rows = rows[rows.concurrency == concurrency]
     rows = rows.sort_values(metric, ascending=False, kind="stable").drop_duplicates("configuration")
@@ -76,6 +77,8 @@ def decide(
     summary = statistics.summarise(cells, requests, level, seed, with_pooled=True)
     uses, by_workload = {}, []
     for use in USES:
+        if use == "goodput" and goodput.COLUMN not in cells:
+            continue  # the profile sets no limits
         for workload in [*sorted(set(cells.workload)), "all"]:
             pool, part = every[every.workload == workload], summary[summary.workload == workload]
             chosen = _choose(pool, part, requests, use, level, seed)
@@ -95,6 +98,7 @@ def decide(
         {
             "schema_version": SCHEMA_VERSION,
             "profile": profile,
+            "simulated": "simulated" in cells and bool(cells.simulated.isin([True]).any()),
             "level": level,
             "margin": margin,
             "unit": " / ".join(units) or intervals.NOTHING,
@@ -129,8 +133,10 @@ def of(runs_root: str | Path, profile: str) -> dict:
     """`decide` on the ledgers of a profile, with the profile's own margin."""
     found = tables.plan(profile)
     margin = found.practical_margin if found else MARGIN
-    frames = tables.cells(runs_root, profile), tables.requests(runs_root, profile)
-    return decide(*frames, tables.statuses(runs_root, profile), profile, margin)
+    requests = tables.requests(runs_root, profile)
+    limits = found.workload.latency_limits if found else None
+    cells = goodput.attach(tables.cells(runs_root, profile), requests, limits)
+    return decide(cells, requests, tables.statuses(runs_root, profile), profile, margin)
 
 
 def write(runs_root: str | Path, profile: str) -> dict:
@@ -257,6 +263,8 @@ def markdown(verdict: dict) -> str:
     """The verdict for a README: best per use, then whether speculation pays, then what is missing."""
     overall = table(verdict)
     text = pipe_table(overall[overall.workload == "all"].drop(columns="workload"))
+    if verdict.get("simulated"):
+        text = f"**{tables.SIMULATED}**\n\n{text}"
     counts = pays_table(verdict)
     if len(counts):
         text += "\n\nPoints (workload, C) at which speculation pays over the same engine without it:\n\n"

@@ -8,8 +8,6 @@ working as well. A name is `<configuration>.<column>` with `_` for `-`, for exam
 Directive `{reported-table}` renders a file of data/reported/. So no reported figure is typed twice.
 """
 
-import ast
-import operator
 from pathlib import Path
 
 import pandas as pd
@@ -18,43 +16,18 @@ from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
+from runners.expressions import evaluate
+
 FOLDER = Path("data") / "reported"
 SHORT = {"c1": "single_stream_tok_s", "c128": "c128_tok_s", "al": "accept_length", "d": "num_draft_tokens"}
-OPERATIONS = {
-    ast.Add: (operator.add, " + "),
-    ast.Sub: (operator.sub, " − "),
-    ast.Mult: (operator.mul, " × "),
-    ast.Div: (operator.truediv, " / "),
-    ast.Pow: (operator.pow, "^"),
-}
-TIGHT = (ast.Mult, ast.Div, ast.Pow)
 
 
-def evaluate(node: ast.AST, table: pd.DataFrame) -> tuple[float, str]:
-    """Value of a parsed expression and its text with numbers in place of names.
-
-    Raises KeyError for an unknown row or column, ValueError for anything but + - * / ** of names and numbers.
-    """
-    if isinstance(node, ast.Expression):
-        return evaluate(node.body, table)
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-        return float(node.value), f"{node.value:,}"
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        column = SHORT.get(node.attr, node.attr)
-        value = float(table.loc[node.value.id.replace("_", "-"), column])
-        return value, f"{value:,.2f}" if column == "accept_length" else f"{value:,.10g}"
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
-        function, sign = OPERATIONS[type(node.op)]
-        (left, left_text), (right, right_text) = evaluate(node.left, table), evaluate(node.right, table)
-        if isinstance(node.op, TIGHT):
-            left_text, right_text = _wrap(node.left, left_text), _wrap(node.right, right_text)
-        return function(left, right), left_text + sign + right_text
-    raise ValueError(f"not an arithmetic expression: {ast.dump(node)[:80]}")
-
-
-def _wrap(node: ast.AST, text: str) -> str:
-    loose = isinstance(node, ast.BinOp) and not isinstance(node.op, TIGHT)
-    return f"({text})" if loose else text
+def figure(name: str, table: pd.DataFrame) -> tuple[float, str]:
+    """Value and text of `<configuration>.<column>`; KeyError for an unknown row or column."""
+    row, _, column = name.partition(".")
+    column = SHORT.get(column, column)
+    value = float(table.loc[row.replace("_", "-"), column])
+    return value, f"{value:,.2f}" if column == "accept_length" else f"{value:,.10g}"
 
 
 class Reported(SphinxRole):
@@ -70,8 +43,8 @@ class Reported(SphinxRole):
         self.env.note_dependency(str(path))
         try:
             table = pd.read_csv(path).set_index("configuration")
-            value, text = evaluate(ast.parse(expression.strip(), mode="eval"), table)
-        except (KeyError, ValueError, SyntaxError) as error:
+            value, text = evaluate(expression, lambda name: figure(name, table))
+        except (KeyError, ValueError) as error:
             message = self.inliner.reporter.warning(f"reported figure {self.text!r}: {error!r}", line=self.lineno)
             return [], [message]
         shown = format(value, form.strip() or ".10g")

@@ -75,7 +75,8 @@ def command(profile: Profile, configuration: str, files: Files, port: int) -> Co
     module = engine(chosen.engine)
     flags = module.arguments(profile, chosen, files, spec.host, port) | spec.flags | chosen.flags
     program = [] if spec.command else module.program()
-    env = module.ENV | spec.env | chosen.env
+    own = module.environment(chosen) if hasattr(module, "environment") else {}
+    env = module.ENV | own | spec.env | chosen.env
     return Command([*interpreter(spec), *program, *flags_to_argv(flags)], env)
 
 

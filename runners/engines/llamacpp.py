@@ -42,6 +42,8 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
         # Draft tokens sampled in the graph, the default, are mixed up between slots in this build: with a drafter
         # of accept length 1.39 at C=1 it read 1.11 at C=4 and 1.05 at C=16; sampled on the host it stayed 1.38, 1.37.
         flags["no-spec-draft-backend-sampling"] = True
+    if c.forced_accept_length is not None:
+        flags["spec-synth-len"] = c.forced_accept_length
     if c.method == "ngram":
         flags["spec-ngram-simple-size-m"] = c.k
     return flags

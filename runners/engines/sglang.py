@@ -45,5 +45,10 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
     return flags
 
 
+def environment(c: Configuration) -> dict[str, str]:
+    """SGLang pretends an accept length by a variable (sglang/srt/environ.py)."""
+    return {} if c.forced_accept_length is None else {"SGLANG_SIMULATE_ACC_LEN": str(c.forced_accept_length)}
+
+
 def request_fields() -> dict[str, Any]:
     return {}

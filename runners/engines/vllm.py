@@ -46,6 +46,10 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
             "prompt_lookup_max": 4,
             "prompt_lookup_min": 2,
         }
+    if c.forced_accept_length is not None:
+        # vllm/config/speculative.py; the CPU build dies of it at the first request.
+        forced = {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": c.forced_accept_length}
+        flags["speculative-config"] |= forced
     return flags
 
 

@@ -15,6 +15,7 @@ acceptance at all.
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from runners.readers.causes import WRAPPER, Errors
 from runners.readers.rates import (
@@ -26,18 +27,21 @@ from runners.readers.rates import (
 )
 from runners.readers.records import (
     AcceptanceRecord,
+    Counters,
     LogReading,
     PhaseTracker,
     after_bar,
     match_phase,
     pieces,
 )
+from runners.readers.sglang_counts import estimated, piece
 from runners.readers.sglang_http import counters_from_meta_info, read_counters, read_server_info
 
 __all__ = [
     "PHASES",
     "acceptance_of",
     "counters_from_meta_info",
+    "counts_from_log",
     "first_error",
     "phase_of",
     "read_counters",
@@ -279,6 +283,12 @@ def _trouble(errors: Errors, line: str, prefix: re.Match | None, ready: bool) ->
     elif body.startswith("Exit code: -9"):
         errors.add(body, who)
     return ours or bool(_TROUBLE.search(line))
+
+
+def counts_from_log(log: Path, start: int, counts: Counters, requests: int, output_tokens: int, k: int) -> Counters:
+    """Counts of the cell whose lines begin at byte `start`, estimated from its decode lines (sglang_counts.py)."""
+    records = [r for line in piece(log, start) if (r := acceptance_of(line, k + 1)) is not None]
+    return estimated(records, counts, requests, output_tokens, k)
 
 
 def first_error(lines: Iterable[str]) -> tuple[str, str] | None:

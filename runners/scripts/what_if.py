@@ -5,7 +5,9 @@ alternative whose accept length rises most names the cause.
 
     python what_if.py REQUEST.json RESULT.json
 REQUEST: as replay.py's, with `layer_ids` (the boundaries in slot order) and `held` (the boundaries captured).
-RESULT: {alternative: {"cause": .., "accept_length": ..}}; "as it is" is the drafter unchanged.
+RESULT: {alternative: {"cause": .., "accept_length": .., "every_position": [..]}}; "as it is" is the drafter unchanged.
+accept_length: walked, as an engine serves it. every_position: one mean a sequence over chains begun at each of the
+answer's positions, many times more chains than are walked, so that small differences can be told.
 """
 
 import copy
@@ -37,12 +39,15 @@ def main(request_file: Path, result_file: Path) -> None:
         columns = [held.index(i) for i in layers]
         offsets, prompt = packed["offsets"].tolist(), packed["prompt"].tolist()
         steps = accepted = 0
+        every = []
         for i, aux in enumerate(replay.states(Path(r["states"]), columns)):
             x = packed["ids"][offsets[i] : offsets[i + 1]].long()
             counts = replay.accepted_at(drafter, ids, embedding, x, aux, r["k"])
             row = replay.walk(counts, prompt[i], min(r["output_tokens"], len(x) - prompt[i]), r["k"])
             steps, accepted = steps + row["steps"], accepted + row["accepted"]
-        results[name] = {"cause": cause, "accept_length": 1 + accepted / steps}
+            # The last K chains run past the end of the text and would count as wrong.
+            every.append(1 + float(counts[prompt[i] - 1 : len(counts) - r["k"]].float().mean()))
+        results[name] = {"cause": cause, "accept_length": 1 + accepted / steps, "every_position": every}
 
     judge("as it is", None)
     judge("states one layer earlier", "boundary+1", layers=[i - 1 for i in layer_ids])

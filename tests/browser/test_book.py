@@ -220,7 +220,7 @@ def test_reported_figures_are_computed():
     table = pd.read_csv(paths.DATA / "reported" / "case.csv").set_index("configuration")
 
     def value(expression: str) -> float:
-        return module.evaluate(module.ast.parse(expression, mode="eval"), table)[0]
+        return module.evaluate(expression, lambda name: module.figure(name, table))[0]
 
     third, own = "sglang_eagle3_aq_medai", "sglang_eagle3_own"
     assert round(value(f"sglang_base.c1 / {third}.c1 * {third}.al"), 2) == 1.67

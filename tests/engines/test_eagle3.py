@@ -3,8 +3,11 @@
 import subprocess
 from pathlib import Path
 
-from runners import environments
+import pandas as pd
+
+from runners import corpus, environments, prompts, siblings, training
 from runners.engines import SCRIPTS
+from runners.profile import load
 
 
 def test_batched_chains_equal_drafting_one_token_at_a_time(tmp_path):
@@ -13,3 +16,17 @@ def test_batched_chains_equal_drafting_one_token_at_a_time(tmp_path):
     done = subprocess.run([python, checks, SCRIPTS, tmp_path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip() == "ok"
+
+
+def test_a_target_that_moved_away_costs_its_drafter_acceptance(tmp_path):
+    profile, texts = load("lab-cpu"), pd.read_parquet(corpus.FOLDER / "answers.parquet")
+    rows = texts[texts["part"] == "held-out"].head(3).to_dict("records")
+    training.pack(rows, tmp_path / "same.safetensors")
+    asked = prompts.load("chat").take(2)
+    found = siblings.measure(profile, "aligned", asked, 12, tmp_path / "same.safetensors", tmp_path, scales=[0.0, 0.3])
+    still, moved = found.iloc[0], found.iloc[1]
+    assert (still["drift"], still["same_choice"]) == (0.0, 1.0) and still["steps"] > 0
+    assert moved["drift"] > 0.3 and moved["same_choice"] < 0.5
+    assert (
+        moved["same_text_accept_length"] < still["same_text_accept_length"] and moved["agreement"] < still["agreement"]
+    )

@@ -16,16 +16,21 @@ WHEELS = {
 }
 
 
-def installed(version, tmp_path):
+def wheel(version):
+    """The pinned wheel, fetched once into the cache."""
     place = paths.cache() / "wheels" / f"sglang-{version}-py3-none-any.whl"
     if not place.is_file():
         place.parent.mkdir(parents=True, exist_ok=True)
         argv = ["-m", "pip", "download", "-q", "--no-deps", "--no-input", f"sglang=={version}", "-d", str(place.parent)]
         subprocess.run([sys.executable, *argv], check=True)
     assert hashlib.sha256(place.read_bytes()).hexdigest() == WHEELS[version]
-    with zipfile.ZipFile(place) as wheel:
-        names = [n for n in wheel.namelist() if n.endswith("models/kimi_k25.py") or ".dist-info/METADATA" in n]
-        wheel.extractall(tmp_path, names)
+    return place
+
+
+def installed(version, tmp_path):
+    with zipfile.ZipFile(wheel(version)) as archive:
+        names = [n for n in archive.namelist() if n.endswith("models/kimi_k25.py") or ".dist-info/METADATA" in n]
+        archive.extractall(tmp_path, names)
     return sglang_patch.find(tmp_path / "sglang")
 
 

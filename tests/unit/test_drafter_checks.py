@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from runners import drafter_checks, profile
-from runners.diagnose import rank
+from runners.diagnose import paired_gain, rank
 from runners.drafter_checks import Finding
 from runners.errors import UserError
 
@@ -112,14 +112,14 @@ def test_a_folder_that_cannot_be_read_is_a_sentence(tmp_path):
         drafter_checks.read(tmp_path)
 
 
-AS_IT_IS = {"as it is": {"cause": None, "accept_length": 1.2}}
+AS_IT_IS = {"as it is": {"cause": None, "accept_length": 1.2, "every_position": [1.2, 1.3, 1.1]}}
 
 
 def test_the_cause_whose_undoing_gains_most_comes_first():
     alternatives = AS_IT_IS | {
-        "states one layer earlier": {"cause": "boundary+1", "accept_length": 1.9},
-        "the target's own LM head": {"cause": "random-head", "accept_length": 1.4},
-        "flag": {"cause": "norm-flag", "accept_length": 1.21},
+        "states one layer earlier": {"cause": "boundary+1", "accept_length": 1.9, "every_position": [1.9, 2, 1.8]},
+        "the target's own LM head": {"cause": "random-head", "accept_length": 1.4, "every_position": [1.4, 1.5, 1.3]},
+        "flag": {"cause": "norm-flag", "accept_length": 1.21, "every_position": [1.205, 1.305, 1.105]},
     }
     causes = rank([Finding("note", "x", "", "norm-flag")], None, alternatives)
     assert [c.name for c in causes] == ["boundary+1", "random-head"]
@@ -133,5 +133,13 @@ def test_nothing_accepted_points_to_head_and_map():
 
 def test_served_far_below_replay_points_to_the_engine_and_a_weak_drafter_is_called_weak():
     low = {"steps": 100, "accepted": 5, "survival": [0.05]}
-    assert [c.name for c in rank([], low, {"as it is": {"cause": None, "accept_length": 1.9}})] == ["engine", "weak"]
+    as_it_is = {"as it is": {"cause": None, "accept_length": 1.9, "every_position": [1.9, 2, 1.8]}}
+    assert [c.name for c in rank([], low, as_it_is)] == ["engine", "weak"]
     assert profile.load("lab-cpu").training is not None
+
+
+def test_a_gain_must_be_clear_of_chance():
+    unchanged = [1.8, 2.1, 1.9, 2.0]
+    assert paired_gain([v + 0.02 for v in unchanged], unchanged) == (pytest.approx(0.02), True)
+    assert not paired_gain([1.9, 2.0, 2.0, 2.0], unchanged)[1]
+    assert not paired_gain([2.0], [1.9])[1]

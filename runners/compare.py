@@ -1,0 +1,106 @@
+"""`python -m runners compare A B`: two sets of runs side by side, ratio by ratio, with intervals.
+
+Two machines, or one machine twice (a fresh run against the published one: does the report reproduce?). Speeds of two
+machines are not compared: only ratios to each one's own base are, which is what a verdict rests on.
+"""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from runners import breakeven, intervals, paths, tables, verdict
+from runners.errors import UserError
+
+RATIOS = {
+    "speed_up": "throughput / base",
+    "stream_speed_up": "stream speed / base",
+    "step_cost": "step-cost ratio r",
+}
+POINT = ["configuration", "workload", "concurrency"]
+AGREE, DIFFER, UNKNOWN = "agree", "differ", "cannot be told"
+
+
+def pairs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """One row a point and ratio that both measured: `a`, `b` with bounds, their ratio, and whether they agree.
+
+    first, second: breakeven.step_costs. agree: the intervals overlap; "cannot be told" where one has none.
+    """
+    both = first.merge(second, on=POINT, suffixes=("_a", "_b"))
+    rows = []
+    for r in both.to_dict("records"):
+        for name, words in RATIOS.items():
+            a = [r[f"{name}{end}_a"] for end in ("", "_lo", "_hi")]
+            b = [r[f"{name}{end}_b"] for end in ("", "_lo", "_hi")]
+            if pd.isna(a[0]) or pd.isna(b[0]):
+                continue
+            rows.append({key: r[key] for key in POINT} | {"what": words, "a": a, "b": b, "b_over_a": b[0] / a[0]})
+            rows[-1]["outcome"] = _outcome(a, b)
+    return pd.DataFrame(rows, columns=[*POINT, "what", "a", "b", "b_over_a", "outcome"])
+
+
+def _outcome(a: list[float], b: list[float]) -> str:
+    if any(pd.isna(x) for x in (*a, *b)):
+        return UNKNOWN
+    return AGREE if a[1] <= b[2] and b[1] <= a[2] else DIFFER
+
+
+def table(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
+    """`pairs` for reading; a, b name the two sets of runs."""
+    return pd.DataFrame(
+        {
+            "configuration": found["configuration"],
+            "workload": found["workload"],
+            "C": found["concurrency"],
+            "ratio": found["what"],
+            a: [intervals.written(*v) for v in found["a"]],
+            b: [intervals.written(*v) for v in found["b"]],
+            f"{b} / {a}": [f"{v:.2f}" for v in found["b_over_a"]],
+            "outcome": found["outcome"],
+        }
+    )
+
+
+def said(found: pd.DataFrame) -> str:
+    """How many ratios agree, and the size of the typical difference."""
+    if found.empty:
+        return "The two have no measured point in common."
+    counts = found["outcome"].value_counts()
+    apart = (found["b_over_a"] - 1).abs()
+    expected = 0.05 * (len(found) - counts.get(UNKNOWN, 0))
+    return (
+        f"{counts.get(AGREE, 0)} of {len(found)} ratios agree within their intervals, {counts.get(DIFFER, 0)} differ "
+        f"(about {expected:.0f} may by chance alone), {counts.get(UNKNOWN, 0)} cannot be told; median difference "
+        f"{apart.median():.1%}, largest {apart.max():.1%}."
+    )
+
+
+def show(a: str, b: str, profile: str, other: str | None = None) -> int:
+    """Print both sides; `other`: the second one's profile where its name is another. UserError without cells."""
+    sides = []
+    for runs, name in ((a, profile), (b, other or profile)):
+        root = paths.runs_root(runs)
+        cells = tables.cells(root, name)
+        if cells.empty:
+            raise UserError(f"There are no runs of {name} in {runs}; give published, local, a folder or an archive.")
+        sides.append(breakeven.step_costs(cells, tables.requests(root, name)))
+        print(f"{runs} ({name}): {len(tables.ok(cells))} cells, {_machine(root, name)}")
+    found = pairs(*sides)
+    labels = ("A", "B")
+    print(f"\nA: {a}, B: {b}\n")
+    print(verdict.pipe_table(table(found[found["workload"] != "all"], *labels)))
+    print(f"\n{said(found[found['workload'] != 'all'])}")
+    return 0
+
+
+def _machine(root: Path, profile: str) -> str:
+    """CPU, GPUs and date of the first environment record."""
+    for folder in tables.folders(root, profile):
+        file = folder / "environment.json"
+        if file.is_file():
+            facts = json.loads(file.read_text())
+            hardware = facts.get("hardware", {})
+            gpus = hardware.get("gpus") or []
+            parts = [hardware.get("cpu"), f"{len(gpus)} x {gpus[0]}" if gpus else "", facts.get("recorded_at", "")[:10]]
+            return ", ".join(p for p in parts if p)
+    return "machine not recorded"

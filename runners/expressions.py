@@ -1,0 +1,103 @@
+"""Small expressions over named figures: the checks of data/claims.yaml and the computed figures in the book's prose.
+
+Names with dots, numbers, + - * / **, comparisons (chains too), and, or, not, abs, min, max; nothing else is evaluated.
+Every result comes with its working: the expression with numbers in place of names.
+"""
+
+import ast
+import operator
+from collections.abc import Callable
+
+OPERATIONS = {
+    ast.Add: (operator.add, " + "),
+    ast.Sub: (operator.sub, " − "),
+    ast.Mult: (operator.mul, " × "),
+    ast.Div: (operator.truediv, " / "),
+    ast.Pow: (operator.pow, "^"),
+}
+TIGHT = (ast.Mult, ast.Div, ast.Pow)
+COMPARISONS = {
+    ast.Lt: (operator.lt, " < "),
+    ast.LtE: (operator.le, " ≤ "),
+    ast.Gt: (operator.gt, " > "),
+    ast.GtE: (operator.ge, " ≥ "),
+    ast.Eq: (operator.eq, " = "),
+    ast.NotEq: (operator.ne, " ≠ "),
+}
+FUNCTIONS = {"abs": abs, "min": min, "max": max}
+Figure = tuple[float, str]  # a value and how it is written
+
+
+class NotAnExpression(ValueError):
+    """The text holds something else than figures, arithmetic and comparisons."""
+
+
+def evaluate(text: str, figure: Callable[[str], Figure]) -> Figure:
+    """(value, working) of an expression; booleans come as True and False.
+
+    figure: gives a dotted name's value and text; what it raises comes through. NotAnExpression for anything else.
+    """
+    try:
+        return _value(ast.parse(text.strip(), mode="eval").body, figure)
+    except SyntaxError as error:
+        raise NotAnExpression(f"not an expression: {text.strip()[:80]}") from error
+
+
+def names(text: str) -> list[str]:
+    """The dotted names an expression asks for, in order."""
+    asked: list[str] = []
+
+    def note(name: str) -> Figure:
+        asked.append(name)
+        return 1.0, name
+
+    try:
+        _value(ast.parse(text.strip(), mode="eval").body, note, every=True)
+    except (SyntaxError, ZeroDivisionError):
+        pass
+    return list(dict.fromkeys(asked))
+
+
+def _value(node: ast.AST, figure: Callable[[str], Figure], every: bool = False) -> Figure:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return node.value, f"{node.value:,}"
+    if isinstance(node, ast.Attribute | ast.Name):
+        return figure(_dotted(node))
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
+        function, sign = OPERATIONS[type(node.op)]
+        (left, left_text), (right, right_text) = _value(node.left, figure, every), _value(node.right, figure, every)
+        if isinstance(node.op, TIGHT):
+            left_text, right_text = _wrapped(node.left, left_text), _wrapped(node.right, right_text)
+        return function(left, right), left_text + sign + right_text
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        value, text = _value(node.operand, figure, every)
+        return (-value, f"−{text}") if isinstance(node.op, ast.USub) else (not value, f"not {text}")
+    if isinstance(node, ast.Compare) and all(type(op) in COMPARISONS for op in node.ops):
+        parts = [_value(part, figure, every) for part in (node.left, *node.comparators)]
+        holds, text = True, parts[0][1]
+        for op, (left, _), (right, right_text) in zip(node.ops, parts, parts[1:], strict=False):
+            function, sign = COMPARISONS[type(op)]
+            holds, text = holds and function(left, right), text + sign + right_text
+        return holds, text
+    if isinstance(node, ast.BoolOp):
+        parts = [_value(part, figure, every) for part in node.values]
+        word, join = (all, " and ") if isinstance(node.op, ast.And) else (any, " or ")
+        return word(value for value, _ in parts), join.join(text for _, text in parts)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
+        parts = [_value(part, figure, every) for part in node.args]
+        value = FUNCTIONS[node.func.id](*(value for value, _ in parts))
+        return value, f"{node.func.id}({', '.join(text for _, text in parts)})"
+    raise NotAnExpression(f"not an expression of figures: {ast.unparse(node)[:80]}")
+
+
+def _dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    raise NotAnExpression(f"not a figure's name: {ast.unparse(node)[:80]}")
+
+
+def _wrapped(node: ast.AST, text: str) -> str:
+    loose = isinstance(node, ast.BinOp) and not isinstance(node.op, TIGHT)
+    return f"({text})" if loose else text

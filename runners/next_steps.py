@@ -1,0 +1,87 @@
+"""The menu of next steps, ranked by what each can bring at most (data/next_steps.yaml)."""
+
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runners import expressions, metrics, paths
+from runners.errors import UserError
+from runners.tables import NOT_MEASURED
+
+PLACE = paths.DATA / "next_steps.yaml"
+
+
+class Option(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    option: str
+    buys: str
+    costs: str
+    settles: str
+    command: str
+    bounds: dict[Literal["lab", "case"], str]
+
+
+class File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1]
+    options: list[Option]
+
+
+def load(place: Path = PLACE) -> list[Option]:
+    """UserError that names the file and the first fault."""
+    try:
+        return File.model_validate(yaml.safe_load(place.read_text(encoding="utf-8"))).options
+    except OSError as error:
+        raise UserError(f"{place} cannot be read ({error.strerror}); restore it from the repository.") from error
+    except (yaml.YAMLError, ValidationError) as error:
+        raise UserError(f"{place.name}: {str(error).splitlines()[0]}.") from error
+
+
+def bound(expression: str | None, figures: metrics.Metrics) -> tuple[float | None, str]:
+    """(value, working) of a bound; (None, why) where it cannot be told."""
+    if expression is None:
+        return None, "no bound from these figures"
+    try:
+        value, working = expressions.evaluate(expression, figures)
+    except (metrics.Missing, metrics.Void):
+        return None, NOT_MEASURED
+    except (expressions.NotAnExpression, ZeroDivisionError) as error:
+        raise UserError(f"{PLACE.name}: {error}.") from error
+    return float(value), working
+
+
+def ranked(figures: metrics.Metrics) -> pd.DataFrame:
+    """One row an option, the largest bound in the lab first: option, bounds with their working, and the rest."""
+    rows = []
+    for o in load():
+        lab, lab_words = bound(o.bounds.get("lab"), figures)
+        case, case_words = bound(o.bounds.get("case"), figures)
+        rows.append({"lab": lab, "case": case, "lab_words": lab_words, "case_words": case_words} | o.model_dump())
+    frame = pd.DataFrame(rows)
+    return frame.sort_values(["lab", "case"], ascending=False, na_position="last", kind="stable").reset_index(drop=True)
+
+
+def shown(frame: pd.DataFrame) -> pd.DataFrame:
+    """`ranked` for reading."""
+
+    def words(values, workings) -> list[str]:
+        return [
+            w if pd.isna(v) else f"{v:.2f} ({w})" if w != "1" else "1" for v, w in zip(values, workings, strict=True)
+        ]
+
+    return pd.DataFrame(
+        {
+            "option": frame.option,
+            "at most, here": words(frame.lab, frame.lab_words),
+            "at most, the case's box (from reported figures)": words(frame.case, frame.case_words),
+            "buys": frame.buys,
+            "costs": frame.costs,
+            "what settles it": frame.settles,
+            "try it": [f"`{c}`" for c in frame.command],
+        }
+    )

@@ -1,0 +1,200 @@
+"""Where speculation pays: the step model of each engine, its score, crossover concurrencies, and the case's own map."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from runners import breakeven, intervals, paths, reported, step_model, tables
+from runners.errors import UserError
+from runners.step_model import Model
+
+GRID = np.geomspace(1, 64, 49)  # running requests of the map
+HELD_OUT = 4  # the concurrency kept out of the fit to score it
+NONE = "none up to 64"
+
+
+def models(cells: pd.DataFrame, requests: pd.DataFrame) -> dict[str, tuple[Model, pd.DataFrame]]:
+    """engine -> (model of all its points, the points); engines with too few points are left out."""
+    found = {}
+    for engine, part in cells.groupby("engine"):
+        rows = step_model.points(part, requests)
+        try:
+            found[engine] = (step_model.fit(rows), rows)
+        except UserError:
+            continue
+    return found
+
+
+def coefficients(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
+    """One row an engine: each coefficient with its interval over the refits, in milliseconds."""
+    rows = []
+    for engine, (model, points) in found.items():
+        lo, hi = np.quantile(model.draws, [0.025, 0.975], axis=0)
+        row = {"engine": engine, "points": len(points)}
+        for i, name in enumerate(step_model.NAMES):
+            row[name] = f"{model.coefficients[i]:.3g} [{lo[i]:.3g}, {hi[i]:.3g}]"
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["engine", "points", *step_model.NAMES])
+
+
+def score(cells: pd.DataFrame, requests: pd.DataFrame, concurrency: int = HELD_OUT) -> pd.DataFrame:
+    """Speed-ups at one concurrency forecast from the others' cells alone, beside the measured ones."""
+    parts = []
+    for _, part in cells.groupby("engine"):
+        rows = step_model.points(part, requests)
+        try:
+            parts.append(step_model.held_out(rows, concurrency)[1])
+        except UserError:
+            continue
+    return (
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*step_model.POINT, "speed_up", "error"])
+    )
+
+
+def errors(scores: pd.DataFrame) -> tuple[float, float]:
+    """(median, worst) relative error of forecasts; NaN without any."""
+    apart = scores["error"].abs().astype(float)
+    return (float(apart.median()), float(apart.max())) if len(apart) else (np.nan, np.nan)
+
+
+def drafted(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
+    """The measured speculative points of every engine, for the map."""
+    parts = [points[points.k > 0] for _, points in found.values()]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=step_model.COLUMNS)
+
+
+def curves(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
+    """Break-even accept length over running requests: engine, k, batch, break_even with _lo, _hi. Context: the mean."""
+    rows = []
+    for engine, (model, points) in found.items():
+        context = points.context.mean()
+        for k in sorted(set(points.k[points.k > 0])):
+            r = model.break_even(k, GRID, context)
+            each = [step_model._step(d, k, GRID, context) / step_model._step(d, 0, GRID, context) for d in model.draws]
+            lo, hi = np.quantile(each, [0.025, 0.975], axis=0)
+            frame = {
+                "engine": engine,
+                "k": int(k),
+                "batch": GRID,
+                "break_even": r,
+                "break_even_lo": lo,
+                "break_even_hi": hi,
+            }
+            rows.append(pd.DataFrame(frame))
+    columns = ["engine", "k", "batch", "break_even", "break_even_lo", "break_even_hi"]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
+
+
+def crossover(model: Model, k: float, context: float, length: float) -> tuple[float | None, float | None, float | None]:
+    """(point, low, high) of the concurrency where speculation stops paying; None where it pays to the grid's end.
+
+    0 where it pays nowhere. Low and high over the refits.
+    """
+
+    def one(coefficients: np.ndarray) -> float:
+        r = step_model._step(coefficients, k, GRID, context) / step_model._step(coefficients, 0, GRID, context)
+        losing = np.flatnonzero(length <= r)
+        return np.inf if not len(losing) else 0.0 if losing[0] == 0 else float(GRID[losing[0]])
+
+    draws = np.array([one(d) for d in model.draws])
+    low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
+    return tuple(None if np.isinf(v) else v for v in (one(model.coefficients), low, high))
+
+
+def crossovers(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
+    """One row an EAGLE-3 configuration and workload: its accept length and where it stops paying."""
+    rows = []
+    for engine, (model, points) in found.items():
+        spec = points[points.k > 0]
+        for (name, k, workload), group in spec.groupby(["configuration", "k", "workload"], sort=False):
+            length = group.tokens_per_step.mean()
+            at = crossover(model, k, group.context.mean(), length)
+            words = [NONE if v is None else "nowhere" if v == 0 else f"{v:.0f}" for v in at]
+            text = words[0] if len(set(words)) == 1 else f"{words[0]} [{words[1]}, {words[2]}]"
+            rows.append([name, engine, int(k), workload, round(length, 2), text])
+    return pd.DataFrame(rows, columns=["configuration", "engine", "K", "workload", "tokens per step", "pays up to C"])
+
+
+def case_points() -> pd.DataFrame:
+    """The case's box: reported accept lengths and the step-cost ratio of its single stream; reported, not measured."""
+    rows = breakeven.reported(reported.case())
+    one = rows[rows.concurrency == 1]
+    points = one.assign(kind="reported by the case", what=one.configuration)[
+        ["what", "kind", "accept_length", "step_cost"]
+    ]
+    public = pd.read_csv(paths.DATA / "reported" / "public_accept_lengths.csv")
+    public = public[public["target"] == "Kimi-K2.5"]
+    names = [f"{r.drafter} ({r.task})" for r in public.itertuples()]
+    published = pd.DataFrame(
+        {"what": names, "kind": "published, other settings", "accept_length": public.accept_length, "step_cost": np.nan}
+    )
+    return pd.concat([points, published], ignore_index=True)
+
+
+def ratio_line(found: dict[str, float]) -> str:
+    return ", ".join(f"{engine}: {value:.2f}" for engine, value in found.items())
+
+
+def quoted(found: dict, scores: pd.DataFrame) -> dict[str, str]:
+    """Glue keys of the chapter."""
+    median, worst = errors(scores)
+    missing = tables.NOT_MEASURED
+    texts = {"payoff_median_error": missing, "payoff_worst_error": missing, "payoff_break_even": missing}
+    if len(scores):
+        texts |= {"payoff_median_error": f"{median:.1%}", "payoff_worst_error": f"{worst:.1%}"}
+    if found:
+        at_one = {e: float(m.break_even(3, 1, p.context.mean())) for e, (m, p) in found.items()}
+        texts["payoff_break_even"] = ratio_line(at_one)
+    return texts
+
+
+def said_score(texts: dict[str, str], scores: pd.DataFrame) -> str:
+    """One sentence on the forecasts."""
+    if scores.empty:
+        return f"Forecasts: {tables.NOT_MEASURED}."
+    inside = scores["within"].mean()
+    return (
+        f"**Speed-ups at C={HELD_OUT}, forecast from the cells of the other concurrencies: median error "
+        f"{texts['payoff_median_error']}, worst {texts['payoff_worst_error']} over {len(scores)} points; "
+        f"{inside:.0%} of the measured ones lie in the forecast's interval.**"
+    )
+
+
+def score_shown(scores: pd.DataFrame) -> pd.DataFrame:
+    """Forecast beside measured, for reading."""
+    return pd.DataFrame(
+        {
+            "configuration": scores.configuration,
+            "workload": scores.workload,
+            "C": scores.concurrency,
+            "forecast": [
+                intervals.written(*v)
+                for v in scores[["speed_up", "speed_up_lo", "speed_up_hi"]].itertuples(index=False)
+            ],
+            "measured": scores.measured.round(2),
+            "error": [f"{e:+.1%}" for e in scores.error],
+        }
+    )
+
+
+def sweeps_profile(profile: str) -> str:
+    """The profile whose runs hold this one's sweeps."""
+    return f"{profile}-sweeps"
+
+
+def forced(runs: str | Path, profile: str) -> pd.DataFrame:
+    """Pretended accept lengths beside the decode speed-up measured: configuration, workload, concurrency, forced,
+    shown (by the counters), speed_up with _lo, _hi, step_cost. Empty where no sweep was run.
+    """
+    columns = ["configuration", "workload", "concurrency", "forced", "shown", "speed_up", "speed_up_lo", "speed_up_hi"]
+    cells = tables.cells(runs, sweeps_profile(profile))
+    if cells.empty:
+        return pd.DataFrame(columns=[*columns, "step_cost"])
+    costs = breakeven.step_costs(cells, tables.requests(runs, sweeps_profile(profile)))
+    asked = cells.groupby("configuration").forced_accept_length.first().dropna()
+    costs = costs[costs.configuration.isin(asked.index) & (costs.workload != "all")]
+    named = {"tokens_per_step": "shown", "decode_speed_up": "speed_up"}
+    named |= {f"decode_speed_up{end}": f"speed_up{end}" for end in ("_lo", "_hi")}
+    kept = costs[["configuration", "workload", "concurrency", *named, "step_cost"]].rename(columns=named)
+    return kept.assign(forced=kept.configuration.map(asked))[[*columns, "step_cost"]]

@@ -1,0 +1,75 @@
+"""How fast the log readers are, in megabytes a second, on logs of a busy server; the last line is one JSON object.
+
+    .venv/bin/python tests/benchmarks/bench_readers.py [--megabytes 50]
+Not a test: no speed is asserted anywhere. The three readers are timed in turn, three times, in one run; beside them
+stands what merely splitting the same text into lines takes, which is the floor of any reader.
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+from runners.readers import reader
+
+LINES = {
+    "sglang": "[2026-02-01 12:{m:02d}:{s:02d} TP0] Decode batch, #running-req: {n}, #token: {t}, token usage: 0.11, "
+    "accept len: {al:.2f}, accept rate: {rate:.2f}, cuda graph: True, gen throughput (token/s): {tp:.2f}, "
+    "#queue-req: 0",
+    "vllm": "(APIServer pid=7) INFO 02-01 12:{m:02d}:{s:02d} [metrics.py:101] SpecDecoding metrics: Mean acceptance "
+    "length: {al:.2f}, Accepted throughput: {tp:.2f} tokens/s, Drafted throughput: 90.00 tokens/s, Accepted: {n} tokens"
+    ", Drafted: {t} tokens, Per-position acceptance rate: 0.500, 0.300, 0.100, Avg Draft acceptance rate: {pc:.1f}%",
+    "llamacpp": "slot print_timing: id  {n} | task {t} | draft acceptance rate = {rate:.5f} (   {n} accepted /   {t} "
+    "generated)",
+}
+
+
+def text_of(kind: str, megabytes: float) -> list[str]:
+    form, lines, size, i = LINES[kind], [], 0, 0
+    while size < megabytes * 1e6:
+        al = 1.2 + (i % 160) / 100
+        line = form.format(
+            m=i // 60 % 60,
+            s=i % 60,
+            n=1 + i % 48,
+            t=100 + i % 9000,
+            al=al,
+            rate=al / 4,
+            tp=300 + i % 700,
+            pc=25 + i % 60,
+        )
+        lines.append(line)
+        size += len(line) + 1
+        i += 1
+    return lines
+
+
+def seconds(work) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--megabytes", type=float, default=50)
+    size = p.parse_args().megabytes
+    lines = {kind: text_of(kind, size) for kind in LINES}
+    joined = {kind: "\n".join(part) for kind, part in lines.items()}
+    found: dict[str, list[float]] = {kind: [] for kind in LINES}
+    floor: dict[str, list[float]] = {kind: [] for kind in LINES}
+    for _ in range(3):
+        for kind in LINES:
+            megabytes = len(joined[kind]) / 1e6
+            floor[kind].append(megabytes / seconds(lambda kind=kind: joined[kind].split("\n")))
+            found[kind].append(megabytes / seconds(lambda kind=kind: reader(kind).read_log(lines[kind])))
+    result = {}
+    for kind in LINES:
+        rate, split = statistics.median(found[kind]), statistics.median(floor[kind])
+        result[kind] = round(rate, 1)
+        print(f"{kind:9} {rate:6.0f} MB/s ({len(lines[kind]):,} lines; splitting alone {split:,.0f} MB/s)")
+    print(json.dumps({"megabytes": size, "megabytes_per_second": result}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Claims: expressions, figures and statuses; the file in the repository holds together."""
+
+import pytest
+
+from runners import claims, expressions, metrics, paths
+from runners.errors import UserError
+from runners.tables import NOT_MEASURED
+
+FIGURES = metrics.Metrics({"run.a.chat.c1.speed_up": 1.25, "case.x.c1": 60.0, "case.x.c128": 90.0}, {"run.b.chat.c1"})
+
+
+def one(**fields):
+    return claims.Claim.model_validate({"id": "a", "statement": "it is so"} | fields)
+
+
+def status(claim, profile="lab-cpu"):
+    return claims.check([claim], profile, FIGURES)[0]
+
+
+@pytest.mark.parametrize(
+    "text, value, working",
+    [
+        ("case.x.c128 / case.x.c1", 1.5, "90 / 60"),
+        ("(case.x.c1 + 1) * 2", 122, "(60 + 1) × 2"),
+        ("1 < run.a.chat.c1.speed_up <= 2 and not case.x.c1 == 1", True, "1 < 1.25 ≤ 2 and not 60 = 1"),
+        ("abs(case.x.c1 - 70) == 10 or max(1, 2) > 3", True, "abs(60 − 70) = 10 or max(1, 2) > 3"),
+        ("-case.x.c1 ** 2", -3600, "−60^2"),
+    ],
+)
+def test_an_expression_has_a_value_and_its_working(text, value, working):
+    assert expressions.evaluate(text, FIGURES) == (value, working)
+
+
+@pytest.mark.parametrize(
+    "text", ["__import__('os')", "case.x['c1']", "1 +", "lambda: 1", "[1]", "case.x.c1.__class__()"]
+)
+def test_nothing_else_is_evaluated(text):
+    with pytest.raises(expressions.NotAnExpression):
+        expressions.evaluate(text, FIGURES)
+
+
+def test_names_are_found_without_figures():
+    assert expressions.names("a.b / c.d > 1 and a.b < e.f") == ["a.b", "c.d", "e.f"]
+
+
+LAB = {"scope": {"profile": "lab-cpu"}}
+
+
+@pytest.mark.parametrize(
+    "check, profile, wanted",
+    [
+        ("run.a.chat.c1.speed_up > 1.2", "lab-cpu", claims.REPRODUCED),
+        ("run.a.chat.c1.speed_up > 1.3", "lab-cpu", claims.NOT_REPRODUCED),
+        ("run.b.chat.c1.speed_up > 1.3", "lab-cpu", claims.VOID),
+        ("run.c.chat.c1.speed_up > 1.3", "lab-cpu", NOT_MEASURED),
+        ("run.a.chat.c1.speed_up > 1.2", "other-box", NOT_MEASURED),
+    ],
+)
+def test_a_measured_claim_has_one_of_four_statuses(check, profile, wanted):
+    assert status(one(**LAB, check=check), profile).status == wanted
+
+
+def test_a_reported_claim_says_what_follows_from_its_figures():
+    reported = {"reported": {"value": "1.5", "source": "case"}, "says": "corrected"}
+    assert status(one(**reported, check="case.x.c1 < case.x.c128")).status == "corrected"
+    assert status(one(**reported, check="case.x.c1 > case.x.c128")).status == claims.DOES_NOT_FOLLOW
+    assert status(one(reported={"value": "a", "source": "b"})).status == NOT_MEASURED
+    with pytest.raises(UserError, match="case.y.c1, which no file tells"):
+        status(one(**reported, check="case.y.c1 > 1"))
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("schema_version: 1\nclaims: [{id: a, statement: b}]", "exactly one of `reported` and `scope`"),
+        ("schema_version: 1\nclaims: [{id: a, statement: b, scope: {profile: x}}]", "needs a `check`"),
+        ("schema_version: 2\nclaims: []", "schema_version"),
+        ("claims: [", "not valid YAML"),
+        (
+            "schema_version: 1\nclaims: [{id: a, statement: b, scope: {profile: x}, check: '1 > 0', twin: [c]}]",
+            "twin `c` is none",
+        ),
+    ],
+)
+def test_a_fault_in_the_file_is_one_sentence(tmp_path, text, words):
+    place = tmp_path / "claims.yaml"
+    place.write_text(text)
+    with pytest.raises(UserError, match="claims.yaml") as caught:
+        claims.load(place)
+    assert words in str(caught.value)
+
+
+def test_every_claim_of_the_case_follows_from_the_reported_figures():
+    checked = claims.of("published", "no-such-profile")
+    reported = [c for c in checked if c.claim.reported]
+    assert reported and not [c.claim.id for c in reported if c.status == claims.DOES_NOT_FOLLOW]
+    assert {c.claim.finding for c in reported} == {1, 2, 3, 4, 5, 6}
+    assert all(c.claim.check or c.claim.settles for c in reported)
+    assert {c.status for c in checked if c.claim.scope} == {NOT_MEASURED}
+
+
+def test_every_source_of_a_claim_is_there():
+    entries = (paths.ROOT / "book" / "references.bib").read_text()
+    for claim in claims.load():
+        if claim.reported and claim.reported.source != "the case team":
+            source = claim.reported.source
+            assert (paths.ROOT / source).is_file() or f"{{{source}," in entries, source
+
+
+def test_published_claims_are_judged_not_missing():
+    """Every measured claim asks for figures that exist: a mistyped name would read "not measured here" for ever."""
+    checked = claims.of("published", "lab-cpu")
+    missing = [c.claim.id for c in checked if c.claim.scope and c.status == NOT_MEASURED]
+    assert not missing

@@ -1,0 +1,149 @@
+"""The step model finds its own coefficients again, forecasts what it has not seen, and the chapter's tables follow."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from runners import gates, goodput, metrics, multiplicity, next_steps, payoff, prompts, step_model
+from runners.errors import UserError
+from runners.profile import LatencyLimits, Profile, load
+
+TRUE = np.array([8.0, 1.5, 0.002, 1.2, 0.9])
+
+
+def made(noise=0.0, ks=(0, 1, 3), levels=(1, 4, 16), contexts=(60, 400)):
+    rng = np.random.default_rng(1)
+    rows = []
+    for k in ks:
+        for c in levels:
+            for n, context in enumerate(contexts):
+                step = float(step_model._step(TRUE, k, c, context)) * np.exp(noise * rng.standard_normal())
+                names = ("base" if not k else f"k{k}", "vllm", "none" if not k else "eagle3", k, f"w{n}", c)
+                rows.append([*names, float(c), float(context), step, 1.0 if not k else 1.0 + 0.4 * k])
+    return pd.DataFrame(rows, columns=step_model.COLUMNS)
+
+
+def test_the_model_finds_the_coefficients_it_was_made_of():
+    found = step_model.fit(made())
+    assert found.coefficients == pytest.approx(TRUE, rel=0.02)
+    assert float(found.break_even(3, 4, 60)) == pytest.approx(
+        float(step_model._step(TRUE, 3, 4, 60) / step_model._step(TRUE, 0, 4, 60)), rel=1e-3
+    )
+
+
+def test_it_forecasts_a_concurrency_it_has_not_seen():
+    _, scores = step_model.held_out(made(noise=0.02), 4)
+    assert len(scores) == 4 and scores.error.abs().median() < 0.05 and scores.error.abs().max() < 0.1
+
+
+def test_what_one_context_cannot_tell_is_left_alone():
+    found = step_model.fit(made(ks=(0, 3), contexts=(60,)))
+    assert found.coefficients[2] == 0 and len(found.coefficients) == 5
+
+
+def test_too_few_points_are_refused():
+    with pytest.raises(UserError, match="at least two plain and two speculative"):
+        step_model.fit(made(ks=(0,)))
+    empty = pd.DataFrame(columns=["engine"])
+    assert payoff.models(empty, empty) == {} and payoff.curves({}).empty and payoff.score(empty, empty).empty
+    assert "not measured here" in payoff.said_score(
+        payoff.quoted({}, payoff.score(empty, empty)), payoff.score(empty, empty)
+    )
+
+
+def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
+    model = step_model.fit(made())
+    r = model.break_even(3, payoff.GRID, 60.0)
+    middle = float((r[0] + r[-1]) / 2)
+    at = payoff.crossover(model, 3, 60.0, middle)
+    assert at[0] and abs(float(model.break_even(3, at[0], 60.0)) - middle) < 0.2
+    assert payoff.crossover(model, 3, 60.0, 50.0)[0] is None and payoff.crossover(model, 3, 60.0, 1.0)[0] == 0
+    table = payoff.crossovers({"vllm": (model, made())})
+    assert set(table["configuration"]) == {"k1", "k3"}
+
+
+def test_goodput_counts_only_answers_within_the_limits():
+    cells = pd.DataFrame(
+        [{"key": "a", "status": "ok", "configuration": "x", "engine": "e", "method": "none", "workload": "chat",
+          "concurrency": 1, "seconds": 10.0, "output_tokens_per_second": 20.0}]
+    )  # fmt: skip
+    requests = pd.DataFrame(
+        [{"key": "a", "prompt_id": p, "sent_s": 0.0, "first_token_s": first, "last_token_s": first + 1,
+          "output_tokens": 101, "error": None} for p, first in (("p", 0.1), ("q", 5.0))]
+    )  # fmt: skip
+    row = goodput.table(cells, requests, LatencyLimits(ttft_ms=1000, tpot_ms=50)).iloc[0]
+    assert row.goodput == pytest.approx(10.1) and row.met == 0.5
+
+
+@pytest.mark.parametrize(
+    "steps, accepted, said", [(100, 100, None), (100, 0, "the counters show 1.00"), (0, 0, "show no step")]
+)
+def test_a_pretended_accept_length_must_be_what_the_counters_show(steps, accepted, said):
+    found = gates.forced(2.0, steps, accepted)
+    assert (found is None) == (said is None) and (said or "") in (found or "")
+    assert gates.forced(None, 0, 0) is None
+
+
+def test_each_engine_is_told_the_accept_length_in_its_own_way():
+    from runners import model
+    from runners.engines import command
+
+    sweeps = load("lab-cpu-sweeps")
+    files = model.planned_files(sweeps, "aligned")
+    argv = command(sweeps, "llamacpp-forced-2.0", files, 1).argv
+    assert argv[argv.index("--spec-synth-len") + 1] == "2.0"
+    content = load("single-gpu").model_dump()
+    for name in ("vllm-eagle3", "sglang-eagle3"):
+        content["configurations"][name]["forced_accept_length"] = 2.5
+    forced = Profile.model_validate(content)
+    files = model.planned_files(forced, "eagle3-llama")
+    assert '"synthetic_acceptance_length": 2.5' in " ".join(command(forced, "vllm-eagle3", files, 1).argv)
+    assert command(forced, "sglang-eagle3", files, 1).env["SGLANG_SIMULATE_ACC_LEN"] == "2.5"
+    content["configurations"]["vllm-eagle3"]["forced_accept_length"] = 9
+    with pytest.raises(ValueError, match="between 1 and k"):
+        Profile.model_validate(content)
+
+
+def test_a_context_is_put_before_the_same_questions():
+    plain, long = prompts.load("chat"), prompts.load("chat@256")
+    assert len(plain) == len(long) and long.prompts[0].messages[-1]["content"].endswith(
+        plain.prompts[0].messages[-1]["content"]
+    )
+    extra = len(long.prompts[0].messages[-1]["content"]) - len(plain.prompts[0].messages[-1]["content"])
+    assert 0.8 < extra / (256 * prompts.CHARACTERS_A_TOKEN) < 1.3
+    assert long.prompts[0].messages[-1]["content"][:200] != long.prompts[1].messages[-1]["content"][:200]
+    with pytest.raises(UserError, match="number of tokens"):
+        prompts.load("chat@many")
+
+
+def test_next_steps_are_ranked_by_what_they_can_bring():
+    known = metrics.Metrics(metrics.reported_figures() | {"run.vllm_ngram.edit.c1.speed_up": 2.0})
+    frame = next_steps.ranked(known)
+    assert frame.option[0] == "n-gram speculation" and frame.lab.dropna().is_monotonic_decreasing
+    shown = next_steps.shown(frame)
+    assert "not measured here" in " ".join(shown["at most, here"])
+    assert len(shown) == len(next_steps.load())
+
+
+def test_p_values_from_intervals_and_their_correction():
+    clear = multiplicity.p_value(1.5, 1.4, 1.6, 5)
+    unclear = multiplicity.p_value(1.02, 0.9, 1.15, 5)
+    assert clear < 0.001 < 0.5 < unclear
+    assert np.isnan(multiplicity.p_value(1.5, float("nan"), 1.6, 5)) and np.isnan(
+        multiplicity.p_value(1.5, 1.4, 1.6, 1)
+    )
+    q = multiplicity.adjusted(pd.Series([0.01, 0.02, float("nan"), 0.9]))
+    assert q.round(3).tolist()[:2] == [0.03, 0.03] and np.isnan(q[2])
+
+
+def test_how_many_repeats_a_margin_takes():
+    assert multiplicity.repeats_needed(0.001, 0.03) == 2
+    assert 10 < multiplicity.repeats_needed(0.06, 0.03) < 30
+    assert multiplicity.repeats_needed(1.0, 0.03) is None
+
+
+def test_the_plan_says_it_from_earlier_runs():
+    from runners import tables
+
+    lines = multiplicity.plan_lines(tables.cells("published", "lab-cpu"), 0.03)
+    assert len(lines) == 6 and all("repeats" in line for line in lines)

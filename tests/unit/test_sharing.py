@@ -1,0 +1,121 @@
+"""Comparing two sets of runs, packing them into one file and reading it, and a profile written for this machine."""
+
+import io
+import tarfile
+
+import pandas as pd
+import pytest
+
+from runners import archives, compare, gpus, new_profile, paths, tables
+from runners.errors import UserError
+from runners.profile import load
+
+
+def costs(**figures):
+    point = {"configuration": "a", "workload": "chat", "concurrency": 1}
+    whole = {f"{n}{end}": float("nan") for n in compare.RATIOS for end in ("", "_lo", "_hi")}
+    return pd.DataFrame([point | whole | figures])
+
+
+@pytest.mark.parametrize(
+    "b, outcome",
+    [((1.2, 1.1, 1.3), compare.AGREE), ((1.5, 1.4, 1.6), compare.DIFFER), ((1.2, None, None), compare.UNKNOWN)],
+)
+def test_ratios_agree_where_their_intervals_overlap(b, outcome):
+    def side(v):
+        return costs(speed_up=v[0], speed_up_lo=v[1], speed_up_hi=v[2])
+
+    found = compare.pairs(side((1.25, 1.15, 1.35)), side(b))
+    assert list(found["outcome"]) == [outcome] and "ratios agree" in compare.said(found)
+    assert list(compare.table(found, "A", "B")["B / A"]) == [f"{b[0] / 1.25:.2f}"]
+
+
+def test_runs_without_a_point_in_common_say_so(tmp_path):
+    assert "no measured point" in compare.said(compare.pairs(costs(), costs()))
+    with pytest.raises(UserError, match="There are no runs of lab-cpu"):
+        compare.show(str(tmp_path), str(tmp_path), "lab-cpu")
+
+
+def test_published_runs_agree_with_themselves(capsys):
+    assert compare.show("published", "published", "lab-cpu") == 0
+    assert ", 0 differ" in capsys.readouterr().out
+
+
+def test_an_archive_is_read_as_runs_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    out = archives.share(load("lab-cpu"), paths.PUBLISHED_RUNS, tmp_path / "runs.tar.gz")
+    assert not (paths.PUBLISHED_RUNS / "lab-cpu" / "profile.yaml").exists()
+    root = paths.runs_root(out)
+    assert archives.profile_of(root) == "lab-cpu" and (root / "lab-cpu" / "profile.yaml").is_file()
+    assert len(tables.cells(root, "lab-cpu")) == len(tables.cells("published", "lab-cpu"))
+    assert paths.runs_root(out) == root
+
+
+def packed(tmp_path, name, kind=tarfile.REGTYPE):
+    place = tmp_path / "odd.tar.gz"
+    with tarfile.open(place, "w:gz") as archive:
+        info = tarfile.TarInfo(name)
+        info.type, info.size, info.linkname = kind, 2 if kind == tarfile.REGTYPE else 0, "/etc/passwd"
+        archive.addfile(info, io.BytesIO(b"{}"))
+    return place
+
+
+@pytest.mark.parametrize(
+    "name, kind, said",
+    [
+        ("p/run.sh", tarfile.REGTYPE, "other things than runs"),
+        ("p/cells.jsonl", tarfile.SYMTYPE, "other things than runs"),
+        ("../../cells.jsonl", tarfile.REGTYPE, "cannot be unpacked"),
+    ],
+)
+def test_an_archive_that_holds_something_else_is_not_unpacked(tmp_path, monkeypatch, name, kind, said):
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    with pytest.raises(UserError, match=said):
+        archives.unpack(packed(tmp_path, name, kind))
+    assert not list((tmp_path / "build").rglob("cells.jsonl"))
+
+
+def test_a_broken_or_missing_archive_is_one_sentence(tmp_path):
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(b"nothing")
+    for place, said in ((broken, "cannot be unpacked"), (tmp_path / "none.tar.gz", "No archive")):
+        with pytest.raises(UserError, match=said):
+            archives.unpack(place)
+    with pytest.raises(UserError, match="does not end in .tar.gz"):
+        archives.share(load("lab-cpu"), paths.PUBLISHED_RUNS, tmp_path / "runs.zip")
+
+
+@pytest.fixture
+def profiles(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "PROFILES", tmp_path)
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("found", [None, [gpus.Gpu("RTX PRO 6000", 96.0, 95.0, "580.1")] * 2])
+def test_a_new_profile_parses_and_says_what_to_check(profiles, monkeypatch, found):
+    monkeypatch.setattr(gpus, "found", lambda: found)
+    new_profile.write("my-box", drafter=str(profiles))
+    profile, text = load("my-box"), (profiles / "my-box.yaml").read_text()
+    assert profile.hardware.gpus == len(found or []) and "# CHECK" in text
+    assert {c.method for c in profile.configurations.values()} == {"none", "ngram", "eagle3"}
+    with pytest.raises(UserError, match="exists already"):
+        new_profile.write("my-box")
+
+
+@pytest.mark.parametrize("name, target, said", [("../x", None, "is no name"), ("box", "/nowhere", "no config.json")])
+def test_a_profile_that_cannot_be_written_leaves_nothing(profiles, name, target, said):
+    with pytest.raises(UserError, match=said):
+        new_profile.write(name, target)
+    assert not list(profiles.glob("*.yaml"))
+
+
+def test_a_model_folder_fills_the_target_in(profiles):
+    folder = profiles / "my-model"
+    folder.mkdir()
+    (folder / "config.json").write_text(
+        '{"num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 99, "dtype": "bf16"}'
+    )
+    new_profile.write("box", str(folder))
+    target = load("box").target
+    assert (target.name, target.layers, target.hidden_size, target.vocab_size) == ("my-model", 4, 64, 99)
