@@ -21,7 +21,7 @@ preflight: $(VENV)/complete
 	@$(RUN) preflight --profile $(PROFILE)
 
 rehearse: $(VENV)/complete
-	@$(RUN) rehearse --profile $(PROFILE)
+	@$(RUN) rehearse --profile $(if $(filter lab-cpu,$(PROFILE)),kimi-k2.5-8x-rtx-pro-6000,$(PROFILE))
 
 book: $(VENV)/complete
 	@$(RUN) book --profile $(PROFILE) $(if $(RUNS),--runs $(RUNS))

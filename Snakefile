@@ -17,6 +17,7 @@ ROOT = paths.runs_root(RUNS)
 HERE = (ROOT.relative_to(paths.ROOT) if ROOT.is_relative_to(paths.ROOT) else ROOT) / profile.name
 WORK = f"build/steps/{profile.name}/{DEPTH}"
 STEPS = [(c, r) for r in ROUNDS for c in CONFIGURATIONS]
+BOOK = "build/rehearsal/book" if profile.simulated else "build/book"
 ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims"]
 EXECUTE = "papermill --log-level WARNING --no-progress-bar --kernel python3"
 
@@ -29,7 +30,7 @@ def before(wildcards):
 
 rule all:
     input:
-        "build/book/_build/html/index.html",
+        f"{BOOK}/_build/html/index.html",
 
 
 rule run_configuration:
@@ -66,6 +67,6 @@ rule book:
     input:
         [f"{HERE}/notebooks/{a}.ipynb" for a in ANALYSES],
     output:
-        "build/book/_build/html/index.html",
+        f"{BOOK}/_build/html/index.html",
     shell:
         "python -m runners book --profile {PROFILE:q} --runs {RUNS:q}"

@@ -163,7 +163,7 @@ def run(args: argparse.Namespace) -> int | None:
     if args.command == "book":
         from runners import book
 
-        index = book.build(runs, chosen.name, paths.BUILD / "book")
+        index = book.build(runs, chosen.name, book.place(chosen.simulated))
         print(f"book: {index}")
         return 0
     if args.command == "preflight":

@@ -5,8 +5,10 @@ executed when it is read: notebooks in it are shown, not run.
 """
 
 import hashlib
+import io
 import shutil
 import tarfile
+import zlib
 from pathlib import Path
 
 import yaml
@@ -34,15 +36,14 @@ def share(profile: Profile, runs: Path, out: Path) -> Path:
     if not is_archive(out):
         raise UserError(f"{out} does not end in {ENDING}; name the archive so.")
     part = out.with_name(out.name + ".part")
-    definition = source / "profile.yaml"
-    definition.write_text(yaml.safe_dump(profile.model_dump(mode="json"), sort_keys=False))
-    try:
-        with tarfile.open(part, "w:gz") as archive:
-            for path in sorted(source.rglob("*")):
-                if path.is_file() and path.suffix in KEPT:
-                    archive.add(path, f"{profile.name}/{path.relative_to(source)}", filter=_nameless)
-    finally:
-        definition.unlink()
+    definition = yaml.safe_dump(profile.model_dump(mode="json"), sort_keys=False).encode()
+    with tarfile.open(part, "w:gz") as archive:
+        info = tarfile.TarInfo(f"{profile.name}/profile.yaml")
+        info.size = len(definition)
+        archive.addfile(info, io.BytesIO(definition))
+        for path in sorted(source.rglob("*")):
+            if path.is_file() and path.suffix in KEPT and path.name != "profile.yaml":
+                archive.add(path, f"{profile.name}/{path.relative_to(source)}", filter=_nameless)
     part.replace(out)
     return out
 
@@ -65,6 +66,7 @@ def unpack(archive: Path) -> Path:
         return place
     scratch = place.with_name(place.name + ".part")
     shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
     try:
         with tarfile.open(archive, "r:gz") as packed:
             members = packed.getmembers()
@@ -76,7 +78,7 @@ def unpack(archive: Path) -> Path:
             if odd or any(Path(m.name).suffix not in KEPT for m in members if m.isfile()):
                 raise UserError(f"{archive.name} holds other things than runs; it was not unpacked.")
             packed.extractall(scratch, filter="data")
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         shutil.rmtree(scratch, ignore_errors=True)
         raise UserError(f"{archive.name} cannot be unpacked ({error}); ask for it again.") from error
     except UserError:

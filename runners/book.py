@@ -30,6 +30,11 @@ ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "payoff", "verdi
 GLUE_PREFIX = "application/papermill.record/"
 
 
+def place(simulated: bool = False) -> Path:
+    """Where the book is built; a rehearsal's stays apart from the real one."""
+    return paths.BUILD / "rehearsal" / "book" if simulated else paths.BUILD / "book"
+
+
 def committed_profile() -> str:
     """The profile the committed chapters and contents name, which is the published one."""
     found = NOTEBOOKS.search((SOURCE / "_toc.yml").read_text(encoding="utf-8"))
@@ -134,10 +139,8 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
 
 def is_simulated(folder: Path) -> bool:
     """Do these runs come from a rehearsal? The cells themselves say so."""
-    for ledger in folder.glob("*/cells.jsonl"):
-        with open(ledger, encoding="utf-8") as lines:
-            return any(json.loads(line).get("simulated") for line in lines if line.strip())
-    return False
+    texts = (ledger.read_text(encoding="utf-8").splitlines() for ledger in folder.glob("*/cells.jsonl"))
+    return any(json.loads(line).get("simulated") for lines in texts for line in lines if line.strip())
 
 
 def mark_simulated(tree: Path, notebooks: Path) -> None:

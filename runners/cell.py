@@ -144,7 +144,7 @@ def measure(
         gates.spoke(results, cores) if live.alive() else None,
         gates.counted([r for r in results if r.error is None], tokens),
         held,
-        gates.client_kept_up(loop.client_cpu_s, loop.seconds),
+        None if profile.simulated else gates.client_kept_up(loop.client_cpu_s, loop.seconds),
         gates.forced(chosen.forced_accept_length, counts.steps, counts.accepted),
         *([] if pretended else _text_gates(profile, tools, ratio)),
         # An attached server's processes are not ours to know: its own work would count as a neighbour's.

@@ -67,10 +67,11 @@ def said(found: pd.DataFrame) -> str:
         return "The two have no measured point in common."
     counts = found["outcome"].value_counts()
     apart = (found["b_over_a"] - 1).abs()
-    expected = 0.05 * (len(found) - counts.get(UNKNOWN, 0))
+    # Two equally wide 95% intervals miss each other by chance in 2 (1 - Phi(1.96 sqrt 2)) = 0.56% of cases.
+    expected = 0.0056 * (len(found) - counts.get(UNKNOWN, 0))
     return (
         f"{counts.get(AGREE, 0)} of {len(found)} ratios agree within their intervals, {counts.get(DIFFER, 0)} differ "
-        f"(about {expected:.0f} may by chance alone), {counts.get(UNKNOWN, 0)} cannot be told; median difference "
+        f"(about {expected:.1f} would by chance alone), {counts.get(UNKNOWN, 0)} cannot be told; median difference "
         f"{apart.median():.1%}, largest {apart.max():.1%}."
     )
 

@@ -79,8 +79,10 @@ def _measured(profile: Profile, configuration: str, runs: Path) -> dict | None:
     pool = acceptance.pooled(cells[cells["configuration"] == configuration])
     if pool.empty:
         return None
-    steps, accepted = int(pool["steps"].sum()), int(pool["accepted"].sum())
-    per_position = pd.DataFrame(list(pool["accepted_per_position"])).sum().tolist()
+    steps, accepted = int(pool["steps"].fillna(0).sum()), int(pool["accepted"].fillna(0).sum())
+    if not steps:
+        return None
+    per_position = acceptance.add_positions(list(pool["accepted_per_position"])) or []
     return {"steps": steps, "accepted": accepted, "survival": [p / steps for p in per_position] if steps else []}
 
 
@@ -127,7 +129,7 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
             one.gain = max(gain, one.gain or 0)
             one.evidence.append(
                 f"replay: with {words} the accept length from every position is "
-                f"{np.mean(row['every_position']):.3f}, not {np.mean(unchanged['every_position']):.3f}"
+                f"{np.nanmean(row['every_position']):.3f}, not {np.nanmean(unchanged['every_position']):.3f}"
             )
     for finding in findings:
         if finding.cause and finding.level != "note":
@@ -146,8 +148,11 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
 
 def paired_gain(changed: list[float], unchanged: list[float]) -> tuple[float, bool]:
     """(mean gain over the answers, is it clear of chance); the same answers on both sides, so they are paired."""
-    apart = np.asarray(changed) - np.asarray(unchanged)
+    apart = np.asarray(changed, dtype=float) - np.asarray(unchanged, dtype=float)
+    apart = apart[np.isfinite(apart)]  # an answer of no more than K tokens has no whole chain
     error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.inf
+    if not len(apart):
+        return 0.0, False
     return float(apart.mean()), bool(apart.mean() > SURE * error)
 
 

@@ -68,8 +68,14 @@ def read(folder: Path) -> Files:
     return Files(folder, config, tensors)
 
 
+def text_config(config: dict[str, Any]) -> dict[str, Any]:
+    """The language model's part of a config.json: a multimodal wrapper keeps it one level down."""
+    return config | config.get("text_config", {})
+
+
 def check(drafter: Files, target: dict[str, Any], context_length: int | None = None) -> list[Finding]:
     """Every finding, blockers first. target: the target's config.json."""
+    target = text_config(target)
     found = [
         *_shapes(drafter, target),
         *_head(drafter, target),

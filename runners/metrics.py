@@ -134,7 +134,10 @@ def _measured(runs: str | Path, profile: str) -> tuple[dict[str, float], set[str
     void = set()
     for (configuration, workload, c), group in cells.groupby(["configuration", "workload", "concurrency"]):
         if not len(tables.ok(group)):
-            void.add(f"run.{word(configuration)}.{word(workload)}.c{c}")
+            void |= {f"run.{word(configuration)}.{word(w)}.c{c}" for w in (workload, "all")}
+            if group.method.iloc[0] == "none":  # nothing can be said over a base that does not count
+                others = set(cells[cells.engine == group.engine.iloc[0]].configuration)
+                void |= {f"run.{word(o)}.{word(w)}.c{c}" for o in others for w in (workload, "all")}
     for r in breakeven.step_costs(cells, requests).to_dict("records"):
         place = f"run.{word(r['configuration'])}.{word(r['workload'])}.c{r['concurrency']}"
         found |= {f"{place}.{name}": float(r[name]) for name in COSTS if pd.notna(r[name])}

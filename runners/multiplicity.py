@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from runners import tables
+from runners.intervals import REPEATS
 
 FALSE_DISCOVERIES = 0.05
 MOST_REPEATS = 99
@@ -44,6 +45,8 @@ def of_points(points: pd.DataFrame, name: str = "speed_up", level: float = 0.95)
     p = pd.Series(
         [
             p_value(r[name], r[f"{name}_lo"], r[f"{name}_hi"], int(r["n_repeats"] or 0), level)
+            if r["unit"] == REPEATS
+            else float("nan")
             for r in points.to_dict("records")
         ],
         index=points.index,
@@ -59,7 +62,9 @@ def said(points: pd.DataFrame) -> str:
     if single.empty:
         return f"Comparisons: {tables.NOT_MEASURED}."
     found = of_points(single)
-    decided = found[found["pays"].isin(("yes", "no"))]
+    if not found["p"].notna().any():
+        return f"{len(single)} points are compared; none is tested, since a point has too few repeats."
+    decided = found[found["pays"].isin(("yes", "no")) & found["p"].notna()]
     by_chance = FALSE_DISCOVERIES * found["p"].notna().sum()
     return (
         f"{len(single)} points are compared; at 95% each, about {by_chance:.0f} would differ by chance alone. Of "

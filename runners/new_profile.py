@@ -124,7 +124,7 @@ def _engines(pythons: list[str]) -> dict[str, tuple[str, str]]:
 
 def _engine_lines(engines: dict[str, tuple[str, str]], count: int) -> list[str]:
     lines = ["engines:"]
-    parallel = {"vllm": "tensor-parallel-size", "sglang": "tp"}
+    parallel = {"vllm": "tensor-parallel-size", "sglang": "tp-size"}
     for kind, port in ENGINES.items():
         if engines and kind not in engines:
             continue

@@ -89,13 +89,15 @@ def curves(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
 def crossover(model: Model, k: float, context: float, length: float) -> tuple[float | None, float | None, float | None]:
     """(point, low, high) of the concurrency where speculation stops paying; None where it pays to the grid's end.
 
-    0 where it pays nowhere. Low and high over the refits.
+    It is the last running batch of the grid that pays; 0 where none does. Low and high over the refits.
     """
 
     def one(coefficients: np.ndarray) -> float:
         r = step_model._step(coefficients, k, GRID, context) / step_model._step(coefficients, 0, GRID, context)
-        losing = np.flatnonzero(length <= r)
-        return np.inf if not len(losing) else 0.0 if losing[0] == 0 else float(GRID[losing[0]])
+        paying = np.flatnonzero(length > r)
+        if not len(paying):
+            return 0.0
+        return np.inf if paying[-1] == len(GRID) - 1 else float(GRID[paying[-1]])
 
     draws = np.array([one(d) for d in model.draws])
     low, high = np.quantile(draws, [0.025, 0.975], method="nearest")

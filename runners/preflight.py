@@ -141,7 +141,7 @@ def _text_config(folder: Path) -> dict | None:
         config = json.loads((folder / "config.json").read_text())
     except (OSError, ValueError):
         return None
-    return config | config.get("text_config", {})
+    return drafter_checks.text_config(config)
 
 
 def _config(folder: Path, profile: Profile) -> Iterator[Finding]:
@@ -308,6 +308,10 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
         else:
             yield Finding("blocker", f"drafter {chosen.drafter} is not at {folder}", "put it there, or set its path")
         return
+    if not (folder / "model.safetensors").is_file() and any(folder.glob("*.bin")) or any(folder.glob("*-of-*")):
+        words = f"drafter {chosen.drafter} keeps its weights in another form: they were not held against the target"
+        yield Finding("warning", words, "convert it to one safetensors file to have it checked (pickles are not read)")
+        return
     try:
         drafter = drafter_checks.read(folder)
     except UserError as error:
@@ -326,5 +330,10 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
         yield Finding("blocker", words, f"set env: {{{variable}: '1'}} in the configuration, or lower context_length")
     ids = (drafter.config.get("eagle_config") or {}).get("eagle_aux_hidden_state_layer_ids")
     if ids and chosen.engine == "sglang":
-        means = layer_ids.boundaries(ids, "sglang", profile.engines["sglang"].version)
+        kind = "llama" if target.get("model_type") == "llama" else "deepseek_v2"
+        try:
+            means = layer_ids.boundaries(ids, "sglang", profile.engines["sglang"].version, kind)
+        except UserError as error:
+            yield Finding("warning", str(error), "set the engine's `version` to the release it is")
+            return
         yield Finding("note", f"layer ids {ids} mean the inputs of layers {means} in this release")

@@ -14,15 +14,17 @@ import yaml
 
 from runners import paths, report, reported
 from runners.engines import SCRIPTS
+from runners.errors import UserError
 from runners.profile import Profile, load
 
 STANDIN = SCRIPTS.parent / "standins" / "engine.py"
 FOLDER = paths.BUILD / "rehearsal"
-OUTPUT_TOKENS = 24
+OUTPUT_TOKENS = 64
 LOAD_SECONDS = 2.0
 STEP_COST = 1.6  # of a speculative step, where the reported table has no such row
 LENGTH = 2.5  # accept length of a drafter that the reported table does not know
 FULL = 128
+KINDS = ("sglang", "vllm")
 FAULTS = ("die", "stall", "lie")
 
 
@@ -35,6 +37,9 @@ def rehearse(profile: Profile, faults: bool = False) -> int:
 
 def write(profile: Profile, faults: bool = False) -> Path:
     """build/rehearsal/<name>-rehearsal.yaml: the same configurations with stand-ins for engines and small files."""
+    other = sorted({c.engine for c in profile.configurations.values()} - set(KINDS))
+    if other:
+        raise UserError(f"Profile {profile.name} serves {other[0]}, for which there is no stand-in (only {', '.join(KINDS)}).")
     FOLDER.mkdir(parents=True, exist_ok=True)
     content = profile.model_dump(mode="json")
     content |= {"name": f"{profile.name}-rehearsal", "title": f"SIMULATED: {profile.title}", "simulated": True}
@@ -48,11 +53,12 @@ def write(profile: Profile, faults: bool = False) -> Path:
         if kind == "sglang":
             spec["flags"] |= {"decode-log-interval": 2}
     for name, chosen in content["configurations"].items():
+        chosen["attach"] = None  # a rehearsal asks nothing of a real server
         chosen["env"] |= {"REHEARSAL_SPEEDS": json.dumps(speeds(name, chosen["engine"], chosen["method"]))}
     if faults:
         _add_faults(content)
     levels = content["workload"]["concurrencies"]
-    depth = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(c, 2) for c in levels}}
+    depth = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(2 * c, 4) for c in levels}}
     content["workload"] |= {"output_tokens": OUTPUT_TOKENS, "depths": {"quick": depth}, "default_depth": "quick"}
     content["gates"] |= {"equal_to_reference_floor": None, "check_neighbours": False}
     content |= {"stall_seconds": 20, "request_timeout_seconds": 20, "training": None}

@@ -226,7 +226,7 @@ class Follower:
 
 def _close(profile: Profile, profile_argument: str, runs: Path, depth: str, wall: float, spent: Counter) -> None:
     """The verdict table, the book's path, the command that serves it, and what the time went on."""
-    from runners import claims, verdict
+    from runners import book, claims, verdict
 
     engine_s = sum(spent[k] for k in ENGINE_WORK)
     own = wall - engine_s
@@ -249,5 +249,5 @@ def _close(profile: Profile, profile_argument: str, runs: Path, depth: str, wall
     print()
     print(verdict.markdown(verdict.load(runs, profile.name)))
     print(claims.said(claims.counts(claims.of(runs, profile.name), profile.name)))
-    print(f"\nbook:   {paths.BUILD / 'book' / '_build' / 'html' / 'index.html'}")
+    print(f"\nbook:   {book.place(profile.simulated) / '_build' / 'html' / 'index.html'}")
     print(f"serve:  make serve PROFILE={profile_argument}")

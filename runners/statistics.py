@@ -265,8 +265,8 @@ def ratio_of(
     if column not in upper or column not in lower:
         return nothing()
     a, b = (keyed(tables.ok(side)).dropna(subset=[column]) for side in (upper, lower))
-    if a.empty or b.empty:
-        return nothing()
+    if a.empty or b.empty or (a[column] <= 0).any() or (b[column] <= 0).any():
+        return nothing()  # a goodput of nothing has no ratio
     metrics = request_metrics(requests)
     pairs = a.merge(b, on="repeat", suffixes=("_a", "_b"))
     same = [_same_prompts(metrics, own, base) for own, base in zip(pairs["keys_a"], pairs["keys_b"], strict=True)]

@@ -140,7 +140,7 @@ def forecasts(model: Model, rows: pd.DataFrame) -> pd.DataFrame:
 
 def scored(made: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Forecasts beside what was then measured: POINT, forecast, measured, error (relative), within its interval."""
-    plain = rows[rows.k == 0].set_index(["workload", "concurrency"])["step_ms"]
+    plain = rows[rows.k == 0].groupby(["workload", "concurrency"])["step_ms"].first()
     spec = rows[rows.k > 0].assign(
         measured=[
             r.tokens_per_step * plain.get((r.workload, r.concurrency), np.nan) / r.step_ms

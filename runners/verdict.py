@@ -72,6 +72,7 @@ def decide(
     configuration, workload ("all" is the pool) and concurrency. `serve` is the throughput winner, else the
     single-stream one.
     """
+    cells = cells[cells.forced_accept_length.isna()]  # what an engine pretends is served to nobody
     good = statistics.keyed(tables.ok(cells)).assign(status="ok")
     every = pd.concat([good, statistics.pooled(cells).assign(status="ok")], ignore_index=True) if len(good) else good
     summary = statistics.summarise(cells, requests, level, seed, with_pooled=True)
@@ -190,7 +191,7 @@ def table(verdict: dict) -> pd.DataFrame:
             {
                 "use": USES[row["use"]][0],
                 "workload": row["workload"],
-                "serve": best or tables.NOT_MEASURED,
+                "serve": best or ("none meets the limits" if row["use"] == "goodput" else tables.NOT_MEASURED),
                 "C": str(row["concurrency"]) if best else "-",
                 "tok/s": figure([row["value"], row["lo"], row["hi"]], 1) if best else "-",
                 "runner-up": f"{second['configuration']} (C={second['concurrency']})" if second else "-",

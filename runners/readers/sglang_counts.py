@@ -27,12 +27,12 @@ def estimated(records: list[AcceptanceRecord], counts: Counters, requests: int, 
     if length is None or counts.accepted is not None:
         return counts
     decoded = max(0, output_tokens - requests)
-    steps = round(decoded / length)
+    steps = counts.steps or round(decoded / length)  # newer releases count verification calls
     return replace(
         counts,
         steps=steps,
         drafted=steps * k,
-        accepted=decoded - steps,
+        accepted=max(0, decoded - steps),
         source=f"{len(records)} decode lines of the log",
     )
 

@@ -100,6 +100,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname, path=None, target=None):
         ours = fullname.split(".")[0] == "sglang"
+        if fullname.split(".")[0] in sys.builtin_module_names:
+            return None
         if not ours and importlib.machinery.PathFinder.find_spec(fullname.split(".")[0]) is not None:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
