@@ -26,7 +26,7 @@ def rehearsed(tmp_path_factory):
     content = yaml.safe_load(place.read_text())
     content["workload"]["concurrencies"] = LEVELS
     content["workload"]["prompt_sets"] = ["chat"]
-    content["request_timeout_seconds"] = 4
+    content["request_timeout_seconds"] = 12  # 128 requests wait their turn behind a cap of 48
     place.write_text(yaml.safe_dump(content))
     profile = load(str(place))
     faulty = [name for name in profile.configurations if name.rsplit("-", 1)[-1] in rehearsal.FAULTS]
