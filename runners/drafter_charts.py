@@ -58,11 +58,11 @@ def siblings(table: pd.DataFrame) -> alt.TopLevelMixin:
         "same_text_accept_length": "on the same text, every position",
         "accept_length": "on the sibling's own text",
     }
-    long = table[["drift", *kinds]].melt("drift", var_name="what", value_name="accept_length").round(4)
+    long = table[["drift", *kinds]].melt("drift", var_name="what", value_name="length").round(4)
     long = long.assign(what=long["what"].map(kinds))
     chart = alt.Chart(long).mark_line(point=True).encode(
         x=alt.X("drift:Q", title="drift of the aux states from the drafter's own target, relative"),
-        y=alt.Y("accept_length:Q", scale=alt.Scale(zero=False), title="accept length"),
+        y=alt.Y("length:Q", scale=alt.Scale(zero=False), title="accept length"),
         color=alt.Color("what:N", title=None, scale=alt.Scale(range=[BLUE, ORANGE])),
     )  # fmt: skip
     return chart.properties(width=WIDTH - 230, height=260, title="A drafter on siblings of its target")

@@ -196,7 +196,7 @@ class Follower:
         fresh = self._read()
         words = (
             f"[{len(self._took)}/{len(self._cells)} cells · {(time.monotonic() - self._began) / 60:.1f} min · "
-            f"about {plan.minutes(self.left())} left] {self._now}"
+            f"about {plan.minutes(max(0.0, self.left()))} left] {self._now}"
         )
         if sys.stdout.isatty():
             print(f"\r\033[K{words[:160]}", end="\n" if last else "", flush=True)

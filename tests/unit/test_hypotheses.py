@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from runners import drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
@@ -60,5 +61,9 @@ def test_rows_written_by_align_are_read_back(tmp_path):
 def test_charts_are_drawn_from_rows():
     table = hypotheses.table(ROWS)
     assert "accept_length_served" in str(drafter_charts.causes(table).to_dict())
+    siblings = pd.DataFrame({"drift": [0.0, 0.5], "same_text_accept_length": [2.0, 1.5], "accept_length": [1.6, 1.7]})
+    assert "same text" in str(drafter_charts.siblings(siblings).to_dict())
+    scaling = pd.DataFrame({"train_tokens": [1000, 2000], "seconds": [60, 120], "accept_length": [1.5, 1.6]})
+    assert "2 min" in str(drafter_charts.scaling(scaling).to_dict())
     history = [{"seconds": 60, "top1": [0.5, 0.4], "accept_length": 1.6}]
     assert "top1" in str(drafter_charts.training(history).to_dict())
