@@ -49,7 +49,11 @@ def aim(runs: str, profile: str) -> pd.DataFrame:
     """
     columns = ["configuration", "workload", "accept_length", "step_cost", "speed_up", "needs_length", "needs_cost"]
     found = tables.plan(profile)
-    own = [n for n, c in (found.configurations.items() if found else ()) if c.drafter == "aligned" and c.forced_accept_length is None]
+    own = [
+        n
+        for n, c in (found.configurations.items() if found else ())
+        if c.drafter == "aligned" and c.forced_accept_length is None
+    ]
     measured = tables.cells(runs, profile)
     costs = breakeven.step_costs(measured, tables.requests(runs, profile)) if len(measured) else pd.DataFrame()
     rows = []

@@ -39,7 +39,9 @@ def write(profile: Profile, faults: bool = False) -> Path:
     """build/rehearsal/<name>-rehearsal.yaml: the same configurations with stand-ins for engines and small files."""
     other = sorted({c.engine for c in profile.configurations.values()} - set(KINDS))
     if other:
-        raise UserError(f"Profile {profile.name} serves {other[0]}, for which there is no stand-in (only {', '.join(KINDS)}).")
+        raise UserError(
+            f"Profile {profile.name} serves {other[0]}, for which there is no stand-in (only {', '.join(KINDS)})."
+        )
     FOLDER.mkdir(parents=True, exist_ok=True)
     content = profile.model_dump(mode="json")
     content |= {"name": f"{profile.name}-rehearsal", "title": f"SIMULATED: {profile.title}", "simulated": True}

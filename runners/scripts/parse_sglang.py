@@ -14,6 +14,8 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import os
+import re
 import sys
 import types
 import zipfile
@@ -75,21 +77,32 @@ class StandIn(types.ModuleType):
                 setattr(mock, key, value)
             return mock
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
-            space = {"json": json, "argparse": argparse}
+            space = {"json": json, "argparse": argparse, "re": re, "os": os, "sys": sys}
             plain = ast.FunctionDef(**{f: getattr(node, f, None) for f in node._fields} | {"returns": None})
-            plain.args.defaults = plain.args.defaults
             for argument in [*plain.args.args, *plain.args.kwonlyargs]:
                 argument.annotation = None
             tree = ast.fix_missing_locations(ast.Module([plain], []))
             try:
                 exec(compile(tree, self.__name__, "exec"), space)  # noqa: S102 - the release's own code, as it is
-                return space[name]
             except Exception:
                 return MagicMock(name=name)
+            return _or_nothing(space[name])
         try:
             return ast.literal_eval(node) if node is not None else MagicMock(name=name)
         except ValueError:
             return MagicMock(name=name)
+
+
+def _or_nothing(function):
+    """A function that needs more than its own module gives: nothing then stands in for what it returns."""
+
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except NameError:
+            return None
+
+    return call
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

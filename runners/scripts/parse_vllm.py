@@ -30,7 +30,8 @@ def main(request_file: Path, result_file: Path) -> None:
         from vllm.entrypoints.openai.cli_args import make_arg_parser
 
     known = {field.name for field in dataclasses.fields(SpeculativeConfig)}
-    parser = make_arg_parser(FlexibleArgumentParser())
+    # vLLM takes abbreviations; one that is clear today may name two flags in the next release.
+    parser = make_arg_parser(FlexibleArgumentParser(allow_abbrev=False))
     parser.error = refuse
     result = {}
     for name, words in json.loads(request_file.read_text())["commands"].items():

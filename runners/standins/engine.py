@@ -224,7 +224,7 @@ def handler(engine: Engine, fault: str | None) -> type:
             if fault == "stall":
                 time.sleep(3600)
             if fault == "die":
-                print("Traceback (most recent call last):\n  File \"stand_in.py\", line 1, in step", flush=True)
+                print('Traceback (most recent call last):\n  File "stand_in.py", line 1, in step', flush=True)
                 print("RuntimeError: CUDA error: an illegal memory access was encountered (stand-in)", flush=True)
                 os._exit(1)
             prompt = json.dumps(asked["messages"])
