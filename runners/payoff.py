@@ -11,45 +11,59 @@ from runners.step_model import Model
 
 GRID = np.geomspace(1, 64, 49)  # running requests of the map
 HELD_OUT = 4  # the concurrency kept out of the fit to score it
-NONE = "none up to 64"
+NONE = "all up to 64"
+Found = dict[str, tuple[Model, pd.DataFrame]]  # engine -> (its model, its points)
 
 
-def models(cells: pd.DataFrame, requests: pd.DataFrame) -> dict[str, tuple[Model, pd.DataFrame]]:
+def drafters(profile: str) -> dict[str, str]:
+    """configuration -> the drafter it was derived from in the end: broken variants cost what their source costs."""
+    found = tables.plan(profile)
+    groups = {}
+    for name, c in found.configurations.items() if found else ():
+        drafter = c.drafter
+        while drafter and found.drafters[drafter].source:
+            drafter = found.drafters[drafter].source
+        if drafter:
+            groups[name] = drafter
+    return groups
+
+
+def models(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None) -> Found:
     """engine -> (model of all its points, the points); engines with too few points are left out."""
     found = {}
     for engine, part in cells.groupby("engine"):
-        rows = step_model.points(part, requests)
+        rows = step_model.points(part, requests, groups)
         try:
-            found[engine] = (step_model.fit(rows), rows)
+            found[engine] = (step_model.fit(rows), step_model.usable(rows))
         except UserError:
             continue
     return found
 
 
-def coefficients(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
-    """One row an engine: each coefficient with its interval over the refits, in milliseconds."""
+def coefficients(found: Found) -> pd.DataFrame:
+    """One row an engine and drafter: each coefficient with its interval over the refits, in milliseconds."""
     rows = []
-    for engine, (model, points) in found.items():
+    for engine, (model, _) in found.items():
         lo, hi = np.quantile(model.draws, [0.025, 0.975], axis=0)
-        row = {"engine": engine, "points": len(points)}
-        for i, name in enumerate(step_model.NAMES):
-            row[name] = f"{model.coefficients[i]:.3g} [{lo[i]:.3g}, {hi[i]:.3g}]"
-        rows.append(row)
-    return pd.DataFrame(rows, columns=["engine", "points", *step_model.NAMES])
+        texts = [f"{v:.3g} [{a:.3g}, {b:.3g}]" for v, a, b in zip(model.coefficients, lo, hi, strict=True)]
+        for i, drafter in enumerate(model.drafters):
+            rows.append([engine, drafter, *texts[:3], *texts[3 + 2 * i : 5 + 2 * i]])
+    return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.NAMES, "d", "e"])
 
 
-def score(cells: pd.DataFrame, requests: pd.DataFrame, concurrency: int = HELD_OUT) -> pd.DataFrame:
+def score(
+    cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None, concurrency: int = HELD_OUT
+) -> pd.DataFrame:
     """Speed-ups at one concurrency forecast from the others' cells alone, beside the measured ones."""
     parts = []
     for _, part in cells.groupby("engine"):
-        rows = step_model.points(part, requests)
+        rows = step_model.points(part, requests, groups)
         try:
             parts.append(step_model.held_out(rows, concurrency)[1])
         except UserError:
             continue
-    return (
-        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*step_model.POINT, "speed_up", "error"])
-    )
+    columns = [*step_model.POINT, "speed_up", "error"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def errors(scores: pd.DataFrame) -> tuple[float, float]:
@@ -58,42 +72,38 @@ def errors(scores: pd.DataFrame) -> tuple[float, float]:
     return (float(apart.median()), float(apart.max())) if len(apart) else (np.nan, np.nan)
 
 
-def drafted(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
+def drafted(found: Found) -> pd.DataFrame:
     """The measured speculative points of every engine, for the map."""
     parts = [points[points.k > 0] for _, points in found.values()]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=step_model.COLUMNS)
 
 
-def curves(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
-    """Break-even accept length over running requests: engine, k, batch, break_even with _lo, _hi. Context: the mean."""
+def curves(found: Found) -> pd.DataFrame:
+    """Break-even accept length over running requests: engine, drafter, k, batch, break_even with _lo, _hi.
+
+    Context: the mean over the points.
+    """
+    columns = ["engine", "drafter", "k", "batch", "break_even", "break_even_lo", "break_even_hi"]
     rows = []
     for engine, (model, points) in found.items():
         context = points.context.mean()
-        for k in sorted(set(points.k[points.k > 0])):
-            r = model.break_even(k, GRID, context)
-            each = [step_model._step(d, k, GRID, context) / step_model._step(d, 0, GRID, context) for d in model.draws]
-            lo, hi = np.quantile(each, [0.025, 0.975], axis=0)
-            frame = {
-                "engine": engine,
-                "k": int(k),
-                "batch": GRID,
-                "break_even": r,
-                "break_even_lo": lo,
-                "break_even_hi": hi,
-            }
-            rows.append(pd.DataFrame(frame))
-    columns = ["engine", "k", "batch", "break_even", "break_even_lo", "break_even_hi"]
+        for drafter, own in points[points.k > 0].groupby("drafter"):
+            for k in sorted(set(own.k)):
+                lo, hi = model.break_even_interval(k, GRID, context, drafter)
+                r = model.break_even(k, GRID, context, drafter)
+                values = [engine, drafter, int(k), GRID, r, lo, hi]
+                rows.append(pd.DataFrame(dict(zip(columns, values, strict=True))))
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
 
 
-def crossover(model: Model, k: float, context: float, length: float) -> tuple[float | None, float | None, float | None]:
+def crossover(model: Model, k: float, context: float, length: float, drafter: str) -> tuple[float | None, ...]:
     """(point, low, high) of the concurrency where speculation stops paying; None where it pays to the grid's end.
 
     It is the last running batch of the grid that pays; 0 where none does. Low and high over the refits.
     """
 
     def one(coefficients: np.ndarray) -> float:
-        r = step_model._step(coefficients, k, GRID, context) / step_model._step(coefficients, 0, GRID, context)
+        r = model.break_even(k, GRID, context, drafter, coefficients)
         paying = np.flatnonzero(length > r)
         if not len(paying):
             return 0.0
@@ -104,14 +114,14 @@ def crossover(model: Model, k: float, context: float, length: float) -> tuple[fl
     return tuple(None if np.isinf(v) else v for v in (one(model.coefficients), low, high))
 
 
-def crossovers(found: dict[str, tuple[Model, pd.DataFrame]]) -> pd.DataFrame:
+def crossovers(found: Found) -> pd.DataFrame:
     """One row an EAGLE-3 configuration and workload: its accept length and where it stops paying."""
     rows = []
     for engine, (model, points) in found.items():
         spec = points[points.k > 0]
         for (name, k, workload), group in spec.groupby(["configuration", "k", "workload"], sort=False):
             length = group.tokens_per_step.mean()
-            at = crossover(model, k, group.context.mean(), length)
+            at = crossover(model, k, group.context.mean(), length, group.drafter.iloc[0])
             words = [NONE if v is None else "nowhere" if v == 0 else f"{v:.0f}" for v in at]
             text = words[0] if len(set(words)) == 1 else f"{words[0]} [{words[1]}, {words[2]}]"
             rows.append([name, engine, int(k), workload, round(length, 2), text])
@@ -146,7 +156,11 @@ def quoted(found: dict, scores: pd.DataFrame) -> dict[str, str]:
     if len(scores):
         texts |= {"payoff_median_error": f"{median:.1%}", "payoff_worst_error": f"{worst:.1%}"}
     if found:
-        at_one = {e: float(m.break_even(3, 1, p.context.mean())) for e, (m, p) in found.items()}
+        at_one = {
+            f"{e}, {d}": float(m.break_even(3, 1, p.context.mean(), d))
+            for e, (m, p) in found.items()
+            for d in m.drafters
+        }
         texts["payoff_break_even"] = ratio_line(at_one)
     return texts
 

@@ -22,21 +22,22 @@ def payoff_map(curves: pd.DataFrame, points: pd.DataFrame, k: int = 3) -> alt.To
     for engine, part in band.groupby("engine"):
         y = alt.Scale(domain=[1, round(min(top, 8), 2)], clamp=True, nice=False)
         base = alt.Chart(part).encode(x=alt.X("batch:Q", scale=LOG_C, title="running requests"))
-        area = base.mark_area(opacity=0.2, color=INK).encode(
-            y=alt.Y("break_even_lo:Q", scale=y, title="tokens per step"), y2="break_even_hi:Q"
+        lines = alt.StrokeDash("drafter:N", title="break-even of")
+        area = base.mark_area(opacity=0.15, color=INK).encode(
+            y=alt.Y("break_even_lo:Q", scale=y, title="tokens per step"), y2="break_even_hi:Q", detail="drafter:N"
         )
-        line = base.mark_line(color=INK).encode(y=alt.Y("break_even:Q", scale=y))
+        line = base.mark_line(color=INK).encode(y=alt.Y("break_even:Q", scale=y), strokeDash=lines)
         mine = points[points.engine == engine][["configuration", "workload", "batch", "tokens_per_step"]].round(3)
         dots = alt.Chart(mine).mark_point(size=80, filled=True).encode(
             x=alt.X("batch:Q", scale=LOG_C),
             y=alt.Y("tokens_per_step:Q", scale=y),
-            color=alt.Color("configuration:N", scale=alt.Scale(range=COLOURS)),
+            color=alt.Color("configuration:N", scale=alt.Scale(range=COLOURS), legend=alt.Legend(columns=2)),
             shape=alt.Shape("workload:N", scale=alt.Scale(range=SHAPES)),
             tooltip=["configuration:N", "workload:N", "batch:Q", "tokens_per_step:Q"],
         )  # fmt: skip
         panels.append(alt.layer(area, line, dots).properties(title=engine, width=(WIDTH - 80) // 2, height=280))
     title = alt.Title("Where speculation pays", subtitle=f"above the line; band: 95% of refits; K = {k}")
-    return alt.hconcat(*panels, title=title).resolve_scale(color="shared", shape="shared")
+    return alt.hconcat(*panels, title=title).resolve_scale(color="shared", shape="shared", strokeDash="shared")
 
 
 def case_map(points: pd.DataFrame) -> alt.TopLevelMixin:

@@ -7,8 +7,8 @@
 B: running requests (the concurrency, or the cap where that is lower); L: mean context in tokens; K: drafted tokens;
 AL: tokens per step. a: what a step costs whatever it does (weights read, launches); b: a token more in the batch; c:
 its attention; d: a pass of the drafter whatever it does; e: one drafted token of one request, drafted and verified (the
-two cannot be told apart by timing). All are at least 0 and in milliseconds. Fitted by least squares on relative errors,
-so that a fast step weighs as much as a slow one.
+two cannot be told apart by timing). d and e are each drafter's own: a larger head costs more. All are at least 0 and in
+milliseconds. Fitted by least squares on relative errors, so that a fast step weighs as much as a slow one.
 """
 
 from dataclasses import dataclass
@@ -20,47 +20,55 @@ from scipy.optimize import least_squares
 from runners import breakeven, intervals, tables
 from runners.errors import UserError
 
-NAMES = ("a", "b", "c", "d", "e")
+NAMES = ("a", "b", "c")  # shared by all of an engine; then d and e of each drafter
 POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
-COLUMNS = [*POINT, "batch", "context", "step_ms", "tokens_per_step"]
+COLUMNS = [*POINT, "drafter", "batch", "context", "step_ms", "tokens_per_step"]
 RESAMPLES = 200
 TIGHT = {"ftol": 1e-12, "xtol": 1e-12, "gtol": 1e-12}
 
 
 @dataclass(frozen=True)
 class Model:
-    """Coefficients in milliseconds; `draws` [n, 5] are refits of resampled points, for intervals."""
+    """Coefficients in milliseconds: a, b, c, then d and e of each of `drafters`; `draws` [n, 3 + 2 drafters] are refits
+    of resampled points, for intervals.
+    """
 
+    drafters: list[str]
     coefficients: np.ndarray
     draws: np.ndarray
 
-    def step_ms(self, k, batch, context) -> np.ndarray:
-        """Milliseconds of a step; arrays broadcast."""
-        return _step(self.coefficients, k, batch, context)
+    def step_ms(self, k, batch, context, drafter, x: np.ndarray | None = None) -> np.ndarray:
+        """Milliseconds of a step; arrays broadcast. drafter: a name or one a row (any name where k is 0)."""
+        return _step(self.coefficients if x is None else x, k, batch, context, _places(drafter, self.drafters))
 
-    def speed_up(self, k, batch, context, tokens_per_step) -> np.ndarray:
-        """Decode speed-up over the plain engine at the same batch and context."""
-        return tokens_per_step * self.step_ms(0, batch, context) / self.step_ms(k, batch, context)
+    def break_even(self, k, batch, context, drafter, x: np.ndarray | None = None) -> np.ndarray:
+        """The accept length at which the speed-up is 1: the step-cost ratio r."""
+        return self.step_ms(k, batch, context, drafter, x) / self.step_ms(0, batch, context, drafter, x)
 
-    def speed_up_interval(self, k, batch, context, tokens_per_step, level: float = intervals.LEVEL):
+    def break_even_interval(self, k, batch, context, drafter, level: float = intervals.LEVEL):
         """(low, high) over the refits."""
-        values = [tokens_per_step * _step(d, 0, batch, context) / _step(d, k, batch, context) for d in self.draws]
+        values = [self.break_even(k, batch, context, drafter, x) for x in self.draws]
         tail = (1 - level) / 2
         return np.quantile(values, [tail, 1 - tail], axis=0)
 
-    def break_even(self, k, batch, context) -> np.ndarray:
-        """The accept length at which the speed-up is 1: the step-cost ratio r."""
-        return self.step_ms(k, batch, context) / self.step_ms(0, batch, context)
+
+def _places(drafter, known: list[str]) -> np.ndarray:
+    names = np.atleast_1d(np.asarray(drafter, dtype=object))
+    places = np.array([known.index(n) if n in known else 0 for n in names])
+    return places if np.ndim(drafter) else places[0]
 
 
-def _step(x: np.ndarray, k, batch, context) -> np.ndarray:
-    a, b, c, d, e = x
+def _step(x: np.ndarray, k, batch, context, place) -> np.ndarray:
+    a, b, c = x[:3]
+    d, e = x[3::2][place], x[4::2][place]
     k, batch, context = np.asarray(k, float), np.asarray(batch, float), np.asarray(context, float)
     return a + b * batch + c * batch * context + k * (d + e * batch)
 
 
-def points(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.DataFrame:
+def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None) -> pd.DataFrame:
     """One row a point of one engine's plain and EAGLE-3 configurations: COLUMNS.
+
+    groups: configuration -> the drafter whose cost it has (payoff.drafters); its own name where none is given.
 
     step_ms: decode time of a step, TPOT x tokens per step, over the repeats that count. context: the prompt and half
     the answer, in tokens: what a step attends to on average. n-gram configurations are left out: their steps are of
@@ -77,6 +85,7 @@ def points(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.DataFrame:
     for names, group in good.groupby(POINT, sort=False):
         batch = group.concurrency.astype(float).where(group.capped_at.isna(), group.capped_at)
         row = dict(zip(POINT, names, strict=True))
+        row["drafter"] = (groups or {}).get(row["configuration"], row["configuration"]) if row["k"] else ""
         # Geometric means: a ratio of two points is then the mean of their repeats' ratios.
         row |= {"batch": batch.mean(), "context": (group.context_tokens + group.output_tokens_per_request / 2).mean()}
         row |= {"step_ms": float(np.exp(np.log(group.tpot * group.al).mean())), "tokens_per_step": group.al.mean()}
@@ -87,55 +96,60 @@ def points(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.DataFrame:
 def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
     """Fit the points of one engine. UserError when they hold no plain or no speculative step, or too few of them.
 
-    Where all points have one context, c cannot be told and is 0.
+    Where all points have one context, c cannot be told and is 0. A drafter of one point alone is left out.
     """
+    rows = usable(rows)
     if (rows.k == 0).sum() < 2 or (rows.k > 0).sum() < 2:
         raise UserError("The model of a step needs at least two plain and two speculative points; measure more cells.")
-    free = np.array([True, True, rows.context.max() > 1.3 * rows.context.min(), True, True])
-    found = _least_squares(rows, free)
+    drafters = sorted(set(rows.drafter[rows.k > 0]))
+    free = np.ones(3 + 2 * len(drafters), dtype=bool)
+    free[2] = rows.context.max() > 1.3 * rows.context.min()
+    places = _places(rows.drafter.to_numpy(), drafters)
+    found = _least_squares(rows, places, free)
+    fitted = _step(found, rows.k, rows.batch, rows.context, places)
+    residual = np.log(rows.step_ms.to_numpy() / fitted)
     rng = np.random.default_rng(seed)
     draws = []
-    residual = np.log(rows.step_ms.to_numpy() / _step(found, rows.k, rows.batch, rows.context))
     for _ in range(RESAMPLES):
         # Residuals are resampled, not points: a point left out may be the only one of its kind.
-        noisy = rows.assign(
-            step_ms=_step(found, rows.k, rows.batch, rows.context) * np.exp(rng.choice(residual, len(rows)))
-        )
-        draws.append(_least_squares(noisy, free, found))
-    return Model(found, np.array(draws))
+        noisy = rows.assign(step_ms=fitted * np.exp(rng.choice(residual, len(rows))))
+        draws.append(_least_squares(noisy, places, free, found))
+    return Model(drafters, found, np.array(draws))
 
 
-def _least_squares(rows: pd.DataFrame, free: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+def usable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Points without those of a drafter that has one only: its d and e cannot both be told."""
+    counts = rows[rows.k > 0].groupby("drafter").size()
+    return rows[(rows.k == 0) | rows.drafter.isin(counts[counts > 1].index)]
+
+
+def _least_squares(rows: pd.DataFrame, places, free: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
     y = rows.step_ms.to_numpy()
     low = rows.step_ms.min()
-    x0 = np.array([low / 2, low / 4, 1e-6, low / 10, low / 20]) if start is None else np.maximum(start, 1e-9)
-    fixed = np.zeros(len(NAMES))
+    first = [low / 2, low / 4, 1e-6, *[low / 10, low / 20] * ((len(free) - 3) // 2)]
+    x0 = np.array(first) if start is None else np.maximum(start, 1e-9)
 
     def whole(x: np.ndarray) -> np.ndarray:
-        full = fixed.copy()
+        full = np.zeros(len(free))
         full[free] = x
         return full
 
     def relative(x: np.ndarray) -> np.ndarray:
-        return _step(whole(x), rows.k, rows.batch, rows.context) / y - 1
+        return _step(whole(x), rows.k, rows.batch, rows.context, places) / y - 1
 
-    return whole(least_squares(relative, x0[free], bounds=(0, np.inf), x_scale=np.maximum(x0[free], 1e-6), **TIGHT).x)
+    scale = np.maximum(x0[free], 1e-6)
+    return whole(least_squares(relative, x0[free], bounds=(0, np.inf), x_scale=scale, **TIGHT).x)
 
 
 def forecasts(model: Model, rows: pd.DataFrame) -> pd.DataFrame:
     """A speed-up for each speculative point: POINT, speed_up with _lo and _hi, break_even. Needs no step_ms."""
-    spec = rows[rows.k > 0]
-    lo, hi = (
-        model.speed_up_interval(spec.k, spec.batch, spec.context, spec.tokens_per_step.to_numpy())
-        if len(spec)
-        else ([], [])
-    )
-    return spec[POINT].assign(
-        speed_up=model.speed_up(spec.k, spec.batch, spec.context, spec.tokens_per_step.to_numpy()),
-        speed_up_lo=lo,
-        speed_up_hi=hi,
-        break_even=model.break_even(spec.k, spec.batch, spec.context),
-    )
+    spec = rows[(rows.k > 0) & rows.drafter.isin(model.drafters)]
+    if spec.empty:
+        return pd.DataFrame(columns=[*POINT, "speed_up", "speed_up_lo", "speed_up_hi", "break_even"])
+    at = (spec.k.to_numpy(), spec.batch.to_numpy(), spec.context.to_numpy(), spec.drafter.to_numpy())
+    length, r = spec.tokens_per_step.to_numpy(), model.break_even(*at)
+    low, high = model.break_even_interval(*at)
+    return spec[POINT].assign(speed_up=length / r, speed_up_lo=length / high, speed_up_hi=length / low, break_even=r)
 
 
 def scored(made: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

@@ -17,23 +17,33 @@ def made(noise=0.0, ks=(0, 1, 3), levels=(1, 4, 16), contexts=(60, 400)):
     for k in ks:
         for c in levels:
             for n, context in enumerate(contexts):
-                step = float(step_model._step(TRUE, k, c, context)) * np.exp(noise * rng.standard_normal())
+                step = float(step_model._step(TRUE, k, c, context, 0)) * np.exp(noise * rng.standard_normal())
                 names = ("base" if not k else f"k{k}", "vllm", "none" if not k else "eagle3", k, f"w{n}", c)
-                rows.append([*names, float(c), float(context), step, 1.0 if not k else 1.0 + 0.4 * k])
+                rows.append([*names, "d" if k else "", float(c), float(context), step, 1.0 if not k else 1.0 + 0.4 * k])
     return pd.DataFrame(rows, columns=step_model.COLUMNS)
 
 
 def test_the_model_finds_the_coefficients_it_was_made_of():
     found = step_model.fit(made())
     assert found.coefficients == pytest.approx(TRUE, rel=0.02)
-    assert float(found.break_even(3, 4, 60)) == pytest.approx(
-        float(step_model._step(TRUE, 3, 4, 60) / step_model._step(TRUE, 0, 4, 60)), rel=1e-3
+    assert float(found.break_even(3, 4, 60, "d")) == pytest.approx(
+        float(step_model._step(TRUE, 3, 4, 60, 0) / step_model._step(TRUE, 0, 4, 60, 0)), rel=1e-3
     )
 
 
 def test_it_forecasts_a_concurrency_it_has_not_seen():
     _, scores = step_model.held_out(made(noise=0.02), 4)
     assert len(scores) == 4 and scores.error.abs().median() < 0.05 and scores.error.abs().max() < 0.1
+
+
+def test_each_drafter_has_its_own_cost():
+    cheap, dear = made(ks=(0, 3)), made(ks=(3,)).assign(drafter="dear", configuration="k3-dear")
+    dear["step_ms"] += 3 * 2.0  # its pass takes two milliseconds more
+    found = step_model.fit(pd.concat([cheap, dear], ignore_index=True))
+    assert found.drafters == ["d", "dear"]
+    assert found.coefficients[5] - found.coefficients[3] == pytest.approx(2.0, rel=0.02)
+    alone = pd.concat([cheap, dear.head(1)], ignore_index=True)
+    assert step_model.fit(alone).drafters == ["d"]
 
 
 def test_what_one_context_cannot_tell_is_left_alone():
@@ -53,11 +63,11 @@ def test_too_few_points_are_refused():
 
 def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
     model = step_model.fit(made())
-    r = model.break_even(3, payoff.GRID, 60.0)
+    r = model.break_even(3, payoff.GRID, 60.0, "d")
     middle = float((r[0] + r[-1]) / 2)
-    at = payoff.crossover(model, 3, 60.0, middle)
-    assert at[0] and abs(float(model.break_even(3, at[0], 60.0)) - middle) < 0.2
-    assert payoff.crossover(model, 3, 60.0, 50.0)[0] is None and payoff.crossover(model, 3, 60.0, 1.0)[0] == 0
+    at = payoff.crossover(model, 3, 60.0, middle, "d")
+    assert at[0] and abs(float(model.break_even(3, at[0], 60.0, "d")) - middle) < 0.2
+    assert payoff.crossover(model, 3, 60.0, 50.0, "d")[0] is None and payoff.crossover(model, 3, 60.0, 1.0, "d")[0] == 0
     table = payoff.crossovers({"vllm": (model, made())})
     assert set(table["configuration"]) == {"k1", "k3"}
 
