@@ -10,7 +10,7 @@ profile = load(PROFILE)
 DEPTH = config.get("depth") or profile.workload.default_depth
 RUNS = str(config.get("runs") or "local")  # published, local, or a folder: notebooks get the word, not the path
 ONLY = [name for name in (config.get("only") or "").split(",") if name]
-CONFIGURATIONS = ONLY or list(profile.configurations)
+CONFIGURATIONS = ONLY or profile.at_depth(DEPTH)
 ROUNDS = range(profile.depth(DEPTH).rounds)
 
 ROOT = paths.runs_root(RUNS)

@@ -24,9 +24,13 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
     )
     gib = profile.target.bytes_on_disk / 1e9
     print(f"target {profile.target.name}, {profile.target.precision}, {gib:,.1f} GB on disk\n")
+    measured = profile.at_depth(depth)
     for name, c in profile.configurations.items():
         port = profile.engines[c.engine].port or 0
         line = command(profile, name, model.planned_files(profile, c.drafter), port)
+        if name not in measured:
+            print(f"[{name}] {c.title}\n  depth {depth} leaves it out; name it with --only, or take a deeper one\n")
+            continue
         todo = campaign.missing(profile, name, depth, runs)
         every = campaign.points(profile, depth)
         print(f"[{name}] {c.title}")
@@ -44,8 +48,8 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
             print(f"  capped       C={capped} will be marked as capped at {c.max_running_requests}")
         spent = estimates[name]
         print(f"  cells        {len(todo)} of {len(every)} to measure, about {minutes(spent.total)} ({spent.basis})\n")
-    total = sum(e.total for e in estimates.values())
-    starts = sum(e.starts for e in estimates.values())
+    total = sum(estimates[name].total for name in measured)
+    starts = sum(estimates[name].starts for name in measured)
     print(f"prompt sets {', '.join(profile.workload.prompt_sets)}; concurrencies {profile.workload.concurrencies}; "
           f"{profile.workload.output_tokens} output tokens a request, end of text ignored; "
           f"temperature {profile.workload.temperature:g}")  # fmt: skip

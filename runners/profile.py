@@ -137,6 +137,7 @@ class Depth(Strict):
     repeats: dict[int, Annotated[int, Field(ge=1)]]
     requests: dict[int, Annotated[int, Field(ge=1)]]
     rounds: int = Field(default=1, ge=1)  # server starts of each configuration: repeats are interleaved over them
+    leave_out: list[str] = Field(default_factory=list)  # configurations that only a deeper report measures
 
 
 class LatencyLimits(Strict):
@@ -249,6 +250,10 @@ class Profile(Strict):
                     raise ValueError(f"drafter `{name}`: it is derived from itself ({' from '.join(line)})")
                 line.append(drafter.source)
                 drafter = self.drafters[drafter.source]
+        for depth_name, depth in self.workload.depths.items():
+            unknown = sorted(set(depth.leave_out) - set(self.configurations))
+            if unknown:
+                raise ValueError(f"depth `{depth_name}`: `leave_out` names `{unknown[0]}`, which is no configuration")
         for kind, phases in self.budgets.items():
             known = ["default", "importing", *(phase for phase, _ in reader(kind).PHASES)]
             unknown = sorted(set(phases) - set(known))
@@ -278,6 +283,11 @@ class Profile(Strict):
             known = ", ".join(self.workload.depths)
             raise UserError(f"Profile {self.name} has no depth '{name}'; it has: {known}.")
         return self.workload.depths[name]
+
+    def at_depth(self, name: str | None) -> list[str]:
+        """The configurations that a report of this depth measures, in the profile's order."""
+        left_out = self.depth(name).leave_out
+        return [c for c in self.configurations if c not in left_out]
 
     def base_of(self, configuration: str) -> str | None:
         """The same engine without speculation, the first by name: what this configuration is compared with."""

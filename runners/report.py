@@ -51,7 +51,7 @@ def report(
         (paths.ROOT / step).unlink(missing_ok=True)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
     estimates = campaign.estimate(profile, depth, runs, clock)
-    names = [name for name in estimates if not only or name in only]
+    names = only or profile.at_depth(depth)
     expected = sum(estimates[name].total for name in names)
     cells = {
         campaign.label(name, point): clock.cell(name, point)
@@ -109,9 +109,9 @@ def _steps_to_run(profile: Profile, depth: str, runs: Path, only: list[str] | No
     """
     return [
         f"build/steps/{profile.name}/{depth}/run_{name}-{round_}.ipynb"
-        for name in profile.configurations
+        for name in only or profile.at_depth(depth)
         for round_ in range(profile.depth(depth).rounds)
-        if (not only or name in only) and campaign.missing(profile, name, depth, runs, round_)
+        if campaign.missing(profile, name, depth, runs, round_)
     ]
 
 

@@ -122,3 +122,13 @@ def test_full_holds_quick_and_rounds_interleave():
         repeats = {(x.round, x.repeat) for x in campaign.points(p, "full") if x.concurrency == c}
         assert len(repeats) == p.depth("full").repeats[c]
         assert {r for r, _ in repeats} == set(range(p.depth("full").rounds))
+
+
+def test_a_depth_may_leave_configurations_out():
+    lab = profile.load("lab-cpu")
+    assert set(lab.configurations) - set(lab.at_depth("quick")) == {"llamacpp-eagle3-sibling", "vllm-eagle3-headless"}
+    assert lab.at_depth("full") == list(lab.configurations)
+    content = lab.model_dump()
+    content["workload"]["depths"]["quick"]["leave_out"] = ["nobody"]
+    with pytest.raises(ValueError, match="`leave_out` names `nobody`"):
+        profile.Profile.model_validate(content)
