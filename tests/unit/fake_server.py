@@ -23,7 +23,7 @@ p.add_argument("--die", choices=["traceback", "kill", "exit"])
 p.add_argument("--die-after-requests", type=int)
 p.add_argument("--stubborn-child", action="store_true")
 p.add_argument("--worker", choices=["stays", "ends"], help="a child that works; nobody collects it when it ended")
-p.add_argument("--token-s", type=float, default=0.002)
+p.add_argument("--token-s", type=float, default=0.006)  # slow enough for the client gate
 p.add_argument("--stop-at", type=int, default=10**9, help="answers end early, as if ignore_eos did not hold")
 p.add_argument("--no-usage", action="store_true")
 p.add_argument("--loop", action="store_true", help="answer one word over and over")
