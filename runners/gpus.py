@@ -3,6 +3,7 @@
 No GPU, no driver or no library: all here says so and nothing fails. Memory in GiB, power in watts, clocks in MHz.
 """
 
+import functools
 import threading
 from dataclasses import dataclass
 from types import ModuleType
@@ -21,6 +22,7 @@ class Gpu:
     driver: str
 
 
+@functools.cache
 def _library() -> ModuleType | None:
     """pynvml, initialised; None without the library, the driver or a GPU."""
     try:

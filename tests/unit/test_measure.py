@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from runners import campaign, measure, profile
+from runners import campaign, gates, measure, profile
 from runners.errors import UserError
 from runners.ledger import Ledger
 
@@ -56,6 +56,12 @@ def made(tmp_path, flags=None, **changes):
 
 
 SLOW = {"token-s": 0.03}  # slow enough for the gauge to be polled while requests run
+
+
+@pytest.fixture(autouse=True)
+def no_headroom_asked(monkeypatch):
+    """A cell of half a second is mostly our own polls: the client's gate has a test of its own (test_load.py)."""
+    monkeypatch.setattr(gates, "HEADROOM", 1)
 
 
 def test_cells_are_measured_and_never_again(tmp_path):
