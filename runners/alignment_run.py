@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import alignment, corpus, diagnose, hypotheses, ledger, measure, prompts, replays, siblings, training
+from runners import alignment, diagnose, hypotheses, ledger, measure, prompts, replays, siblings, training
 from runners.errors import UserError
 from runners.paths import ROOT
 from runners.profile import Profile
@@ -98,7 +98,7 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     if (out / "drift.csv").is_file():
         return
     sequences = work / "held-out.safetensors"
-    held_out(sequences)
+    training.pack_held_out(sequences, SEQUENCES)
     every = list(range(profile.target.layers))
     reference = alignment.load(replays.capture(profile, "reference", sequences, every, say))
     slots, drifts = [], []
@@ -111,13 +111,6 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     pd.concat(slots).round(7).to_csv(out / "slots.csv", index=False)
     pd.concat(drifts).round(7).to_csv(out / "drift.csv", index=False)
     say(f"states of {SEQUENCES} answers, {reference.values.shape[0]} tokens, at {len(every)} boundaries compared")
-
-
-def held_out(place: Path) -> None:
-    """The first greedy answers of the corpus's held-out part, packed."""
-    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
-    chosen = rows[(rows["part"] == "held-out") & (rows["temperature"] == 0)].head(SEQUENCES)
-    training.pack(chosen.to_dict("records"), place)
 
 
 def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
@@ -142,7 +135,7 @@ def of_siblings(profile: Profile, drafter: str, out: Path, work: Path, say: Prog
     asked = prompts.load("chat").take(PROMPTS)
     place = work.parent / "siblings"
     place.mkdir(parents=True, exist_ok=True)
-    held_out(place / "held-out.safetensors")
+    training.pack_held_out(place / "held-out.safetensors", SEQUENCES)
     tokens = profile.workload.output_tokens
     table = siblings.measure(profile, drafter, asked, tokens, place / "held-out.safetensors", place, say)
     out.mkdir(parents=True, exist_ok=True)

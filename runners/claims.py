@@ -11,20 +11,17 @@ from typing import Literal
 
 import pandas as pd
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from runners import expressions, metrics, paths
 from runners.errors import UserError
+from runners.profile import Strict
 from runners.tables import NOT_MEASURED, plan
 
 PLACE = paths.DATA / "claims.yaml"
 REPRODUCED, NOT_REPRODUCED, VOID = "reproduced", "not reproduced", "void"
 DOES_NOT_FOLLOW = "does not follow"
 STATUSES = (REPRODUCED, NOT_REPRODUCED, VOID, NOT_MEASURED)
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Reported(Strict):

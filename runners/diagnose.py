@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from runners import acceptance, corpus, drafter_checks, environments, model, replays, tables, training
 from runners.drafter_checks import Finding
@@ -93,11 +92,9 @@ def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str
         return {}
     layers = profile.target.layers
     ids = replays.boundaries_of(drafter, layers)
-    rows = pd.read_parquet(source)
-    rows = rows[(rows["part"] == "held-out") & (rows["temperature"] == 0)].head(SEQUENCES).to_dict("records")
     work = ROOT / "local" / "drafter" / profile.name / "diagnose"
     sequences = work / "held-out.safetensors"
-    training.pack(rows, sequences)
+    training.pack_held_out(sequences, SEQUENCES)
     held = sorted({i + s for i in [*ids, *profile.training.boundaries] for s in (-1, 0, 1) if 0 <= i + s < layers})
     states = replays.capture(profile, "reference", sequences, held, say)
     asked = {

@@ -52,39 +52,39 @@ def names(text: str) -> list[str]:
         return 1.0, name
 
     try:
-        _value(ast.parse(text.strip(), mode="eval").body, note, every=True)
+        _value(ast.parse(text.strip(), mode="eval").body, note)
     except (SyntaxError, ZeroDivisionError):
         pass
     return list(dict.fromkeys(asked))
 
 
-def _value(node: ast.AST, figure: Callable[[str], Figure], every: bool = False) -> Figure:
+def _value(node: ast.AST, figure: Callable[[str], Figure]) -> Figure:
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return node.value, f"{node.value:,}"
     if isinstance(node, ast.Attribute | ast.Name):
         return figure(_dotted(node))
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
         function, sign = OPERATIONS[type(node.op)]
-        (left, left_text), (right, right_text) = _value(node.left, figure, every), _value(node.right, figure, every)
+        (left, left_text), (right, right_text) = _value(node.left, figure), _value(node.right, figure)
         if isinstance(node.op, TIGHT):
             left_text, right_text = _wrapped(node.left, left_text), _wrapped(node.right, right_text)
         return function(left, right), left_text + sign + right_text
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
-        value, text = _value(node.operand, figure, every)
+        value, text = _value(node.operand, figure)
         return (-value, f"−{text}") if isinstance(node.op, ast.USub) else (not value, f"not {text}")
     if isinstance(node, ast.Compare) and all(type(op) in COMPARISONS for op in node.ops):
-        parts = [_value(part, figure, every) for part in (node.left, *node.comparators)]
+        parts = [_value(part, figure) for part in (node.left, *node.comparators)]
         holds, text = True, parts[0][1]
         for op, (left, _), (right, right_text) in zip(node.ops, parts, parts[1:], strict=False):
             function, sign = COMPARISONS[type(op)]
             holds, text = holds and function(left, right), text + sign + right_text
         return holds, text
     if isinstance(node, ast.BoolOp):
-        parts = [_value(part, figure, every) for part in node.values]
+        parts = [_value(part, figure) for part in node.values]
         word, join = (all, " and ") if isinstance(node.op, ast.And) else (any, " or ")
         return word(value for value, _ in parts), join.join(text for _, text in parts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-        parts = [_value(part, figure, every) for part in node.args]
+        parts = [_value(part, figure) for part in node.args]
         value = FUNCTIONS[node.func.id](*(value for value, _ in parts))
         return value, f"{node.func.id}({', '.join(text for _, text in parts)})"
     raise NotAnExpression(f"not an expression of figures: {ast.unparse(node)[:80]}")

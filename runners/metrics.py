@@ -25,18 +25,6 @@ COSTS = [
     *("stream_speed_up_hi", "drafted", "accepted", "ceiling"),
 ]
 SPEEDS = ["throughput", "stream", "ttft_ms", "tpot_ms"]
-COUNTS = (
-    "drafted",
-    "accepted",
-    "steps",
-    "needed",
-    "with_methods",
-    "releases",
-    "d",
-    "ceiling",
-    "lowest_cap",
-    "highest_cap",
-)
 
 
 class Missing(LookupError):
@@ -57,13 +45,12 @@ class Metrics:
         value = self.figures.get(name)
         if value is None or math.isnan(value):
             raise Void(name) if _point(name) in self.void else Missing(name)
-        return value, written(name, value)
+        return value, written(value)
 
 
-def written(name: str, value: float) -> str:
+def written(value: float) -> str:
     """As a reader would write it: counts whole, shares and ratios with what carries meaning."""
-    last = name.rsplit(".", 1)[-1]
-    if last in COUNTS or float(value).is_integer():
+    if float(value).is_integer():
         return f"{value:,.0f}"
     return f"{value:,.1f}" if abs(value) >= 20 else f"{value:.3g}" if abs(value) < 0.1 else f"{value:.2f}"
 
@@ -98,8 +85,7 @@ def _case() -> dict[str, float]:
 
 
 def _published() -> dict[str, float]:
-    lengths = pd.read_csv(paths.DATA / "reported" / "public_accept_lengths.csv")
-    lengths = lengths[lengths["target"] == "Kimi-K2.5"]["accept_length"]
+    lengths = reported.published_lengths()["accept_length"]
     found = {"k25.lowest": lengths.min(), "k25.highest": lengths.max()}
     sister = pd.read_csv(paths.DATA / "reported" / "public_k26_speculation.csv")
     for r in sister.dropna().itertuples():

@@ -5,18 +5,17 @@ from typing import Literal
 
 import pandas as pd
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from runners import expressions, metrics, paths
 from runners.errors import UserError
+from runners.profile import Strict
 from runners.tables import NOT_MEASURED
 
 PLACE = paths.DATA / "next_steps.yaml"
 
 
-class Option(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Option(Strict):
     option: str
     buys: str
     costs: str
@@ -25,9 +24,7 @@ class Option(BaseModel):
     bounds: dict[Literal["lab", "case"], str]
 
 
-class File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class File(Strict):
     schema_version: Literal[1]
     options: list[Option]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from runners import breakeven, intervals, paths, reported, step_model, tables
+from runners import breakeven, intervals, reported, step_model, tables
 from runners.errors import UserError
 from runners.step_model import Model
 
@@ -135,8 +135,7 @@ def case_points() -> pd.DataFrame:
     points = one.assign(kind="reported by the case", what=one.configuration)[
         ["what", "kind", "accept_length", "step_cost"]
     ]
-    public = pd.read_csv(paths.DATA / "reported" / "public_accept_lengths.csv")
-    public = public[public["target"] == "Kimi-K2.5"]
+    public = reported.published_lengths()
     names = [f"{r.drafter} ({r.task})" for r in public.itertuples()]
     published = pd.DataFrame(
         {"what": names, "kind": "published, other settings", "accept_length": public.accept_length, "step_cost": np.nan}

@@ -52,6 +52,12 @@ def case(path: Path | None = None) -> pd.DataFrame:
     return frame[COLUMNS]
 
 
+def published_lengths() -> pd.DataFrame:
+    """Accept lengths that others state for drafters made for the case's target."""
+    lengths = pd.read_csv(paths.DATA / "reported" / "public_accept_lengths.csv")
+    return lengths[lengths["target"] == "Kimi-K2.5"]
+
+
 def table(frame: pd.DataFrame) -> pd.DataFrame:
     """The reported figures for reading, as they were printed."""
     share = [f"{v:.0%}" if pd.notna(v) else "-" for v in frame.accept_rate_as_printed]

@@ -76,6 +76,15 @@ def pack(rows: list[dict], output: Path) -> None:
     save_file(tensors, output)
 
 
+def pack_held_out(output: Path, count: int) -> None:
+    """The first `count` greedy answers of the corpus's held-out part, packed."""
+    import pandas as pd
+
+    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
+    chosen = rows[(rows["part"] == "held-out") & (rows["temperature"] == 0)].head(count)
+    pack(chosen.to_dict("records"), output)
+
+
 def _states(profile: Profile, training: Training, say: Callable[[str], None]) -> None:
     import pandas as pd
 

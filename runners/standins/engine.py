@@ -52,7 +52,6 @@ class Engine:
         self.interval = int(given.get("decode-log-interval", 40))
         self.waiting: queue.SimpleQueue = queue.SimpleQueue()
         self.running: list[dict] = []
-        self.queued = 0
         self.lock = threading.Lock()
         self.steps = self.drafted = self.accepted = self.tokens = self.passes = 0
         self.per_position = [0] * self.k
