@@ -1,5 +1,5 @@
 # The whole pipeline as one graph: measure -> analyse -> book. `make report` runs it; it also runs by itself:
-#   snakemake --cores 1 --config profile=lab-cpu depth=quick runs=local
+#   snakemake --cores 2 --config profile=lab-cpu depth=quick runs=local
 # Rounds make a chain (ABCABC): one server at a time, each configuration once before any a second time.
 # Finished cells are in the ledger, so a notebook that runs again measures only what is missing.
 from runners import paths
@@ -41,6 +41,7 @@ rule run_configuration:
         f"{WORK}/run_{{configuration}}-{{round}}.ipynb",
     wildcard_constraints:
         round=r"\d+",
+    threads: workflow.cores  # the whole machine: after a stop two links of the chain could be free to run at once
     params:
         published=lambda w: f"{HERE}/notebooks/run_{w.configuration}.ipynb",
     shell:

@@ -59,7 +59,7 @@ def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval
     base = base.assign(tpot=decode_tpot(base, requests)).dropna(subset=["tpot"])
     if own.empty or base.empty:
         return intervals.nothing(), intervals.nothing()
-    pairs = own.merge(base[["repeat", "tpot"]], on="repeat", suffixes=("", "_base"))
+    pairs = own[["repeat", "al", "tpot"]].merge(base[["repeat", "tpot"]], on="repeat", suffixes=("", "_base"))
     if len(pairs) >= statistics.MIN_REPEATS:
         cost = np.log(step_cost(pairs.al, pairs.tpot, pairs.tpot_base).astype(float))
         gain = np.log((pairs.tpot_base / pairs.tpot).astype(float))
@@ -85,6 +85,7 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL
     every = statistics.keyed(cells)
     if len(cells):
         every = pd.concat([every, statistics.pooled(cells).assign(status="ok")], ignore_index=True)
+    metrics = statistics.request_metrics(requests)
     rows = []
     speculative = every[every.method != "none"]
     for names, group in speculative.groupby(
@@ -96,13 +97,14 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL
         rows.append(
             dict(configuration=configuration, engine=engine, method=method, k=group.k.max(), base=base)
             | dict(workload=workload, concurrency=concurrency, n_void=int((group.status != "ok").sum()))
-            | _point(tables.ok(group), tables.ok(at), requests, level, seed)
+            | _point(tables.ok(group), tables.ok(at), metrics, level, seed)
         )
     frame = pd.DataFrame(rows, columns=COLUMNS)
     return tables.ordered(frame, ["workload", "concurrency"]) if len(frame) else frame
 
 
-def _point(own: pd.DataFrame, base: pd.DataFrame, requests, level, seed) -> dict:
+def _point(own: pd.DataFrame, base: pd.DataFrame, metrics: pd.DataFrame, level, seed) -> dict:
+    requests = metrics[metrics.key.isin({key for side in (own, base) for keys in side["keys"] for key in keys})]
     counts = acceptance.sums(own)
     if len(own):
         counts |= own.iloc[0][["engine", "method"]].to_dict()

@@ -147,7 +147,9 @@ def _snakemake(
     profile_argument: str, depth: str, runs: str, only: list[str] | None, options: list[str], out=None
 ) -> subprocess.Popen:
     config = {"profile": profile_argument, "depth": depth, "runs": runs, "only": ",".join(only or [])}
-    argv = [sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile"), "--cores", "1"]
+    argv = [sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile")]
+    # A run takes the whole machine (its rule says so); the chapters after the runs need one core each.
+    argv += ["--cores", "2"]
     argv += ["--directory", str(paths.ROOT), "--rerun-triggers", "mtime", "--rerun-incomplete", "--keep-going"]
     argv += ["--nolock", *options, "--config", *(f"{k}={v}" for k, v in config.items())]
     env = os.environ | {

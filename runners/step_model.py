@@ -124,8 +124,8 @@ def usable(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _least_squares(rows: pd.DataFrame, places, free: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-    y = rows.step_ms.to_numpy()
-    low = rows.step_ms.min()
+    y, k, batch, context = (rows[name].to_numpy(float) for name in ("step_ms", "k", "batch", "context"))
+    low = y.min()
     first = [low / 2, low / 4, 1e-6, *[low / 10, low / 20] * ((len(free) - 3) // 2)]
     x0 = np.array(first) if start is None else np.maximum(start, 1e-9)
 
@@ -135,7 +135,7 @@ def _least_squares(rows: pd.DataFrame, places, free: np.ndarray, start: np.ndarr
         return full
 
     def relative(x: np.ndarray) -> np.ndarray:
-        return _step(whole(x), rows.k, rows.batch, rows.context, places) / y - 1
+        return _step(whole(x), k, batch, context, places) / y - 1
 
     scale = np.maximum(x0[free], 1e-6)
     return whole(least_squares(relative, x0[free], bounds=(0, np.inf), x_scale=scale, **TIGHT).x)
