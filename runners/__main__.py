@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     measure = add("measure", "measure one configuration", depth=True, runs="local")
     measure.add_argument("--configuration", required=True)
     measure.add_argument("--round", type=int)
+    add("forecast", "forecast the speed-up of what is not measured yet; scored after", depth=True, runs="local")
     serve = add("serve", "start the configuration the verdict chose and stay in the foreground", runs="local")
     serve.add_argument("--configuration", help="another one than the verdict's")
     serve.add_argument(
@@ -156,6 +157,10 @@ def run(args: argparse.Namespace) -> int | None:
         outcome = measure.configuration(chosen, args.configuration, args.depth, runs, args.round, strict=True)
         print(f"{args.configuration}: {outcome.status}" + (f": {outcome.reason}" if outcome.reason else ""))
         return 0
+    if args.command == "forecast":
+        from runners import forecasts
+
+        return forecasts.show(chosen, args.depth, runs)
     if args.command == "serve":
         from runners import restore
 

@@ -3,7 +3,7 @@
 Writes into <runs>/<profile>/alignment/: slots.csv and drift.csv (states of each source against the reference),
 replay.jsonl (served against replayed), slots_of_llamacpp.jsonl (its drafts sampled in the graph and on the host, by
 concurrency), siblings.csv (accept length against the target's drift) and hypotheses.jsonl (each cause, served and
-replayed). Each part is kept and not measured again.
+replayed). Each part is kept and not measured again while what it was made from is the same (made_from.json).
 """
 
 import json
@@ -12,7 +12,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import alignment, diagnose, hypotheses, ledger, measure, prompts, replays, siblings, training
+from runners import (
+    alignment,
+    diagnose,
+    drafters,
+    hypotheses,
+    ledger,
+    measure,
+    model,
+    prompts,
+    replays,
+    siblings,
+    training,
+)
 from runners.errors import UserError
 from runners.paths import ROOT
 from runners.profile import Profile
@@ -95,10 +107,11 @@ def confusion(profile: Profile, runs: Path, name: str, out: Path, say: Progress)
 
 def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     """Every boundary from each source for the same held-out answers, against the reference."""
-    if (out / "drift.csv").is_file():
-        return
     sequences = work / "held-out.safetensors"
     training.pack_held_out(sequences, SEQUENCES)
+    facts = {"text": model.sha256(sequences), "target": profile.target.file_sha256}
+    if _made(out, "drift.csv", facts):
+        return
     every = list(range(profile.target.layers))
     reference = alignment.load(replays.capture(profile, "reference", sequences, every, say))
     slots, drifts = [], []
@@ -110,6 +123,7 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     out.mkdir(parents=True, exist_ok=True)
     pd.concat(slots).round(7).to_csv(out / "slots.csv", index=False)
     pd.concat(drifts).round(7).to_csv(out / "drift.csv", index=False)
+    _note(out, "drift.csv", facts)
     say(f"states of {SEQUENCES} answers, {reference.values.shape[0]} tokens, at {len(every)} boundaries compared")
 
 
@@ -119,34 +133,42 @@ def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Pro
     rows = [row for _, row in ledger.json_lines(place)] if place.is_file() else []
     for name in found:
         for workload in profile.workload.prompt_sets:
-            if any(r["configuration"] == name and r["workload"] == workload for r in rows):
+            facts = {"configuration": name, "workload": workload, "drafter": _digest(profile, name)}
+            if any(all(r.get(k) == v for k, v in facts.items()) for r in rows):
                 continue
+            rows = [r for r in rows if (r["configuration"], r["workload"]) != (name, workload)]
             asked = prompts.load(workload).take(PROMPTS)
             tokens = profile.workload.output_tokens
             got = replays.compare(profile, name, asked, tokens, profile.workload.concurrencies, work, say)
-            rows += [r | {"workload": workload, "output_tokens": tokens} for r in got]
+            rows += [r | facts | {"output_tokens": tokens} for r in got]
             _write(place, rows)
 
 
 def of_siblings(profile: Profile, drafter: str, out: Path, work: Path, say: Progress) -> None:
     """siblings.csv: the drafter replayed on targets that moved away from its own in growing steps."""
-    if (out / "siblings.csv").is_file():
-        return
     asked = prompts.load("chat").take(PROMPTS)
     place = work.parent / "siblings"
     place.mkdir(parents=True, exist_ok=True)
     training.pack_held_out(place / "held-out.safetensors", SEQUENCES)
+    text = model.sha256(place / "held-out.safetensors")
+    facts = {"text": text, "drafter": drafters.digest(profile, drafter), "scales": siblings.SCALES}
+    if _made(out, "siblings.csv", facts):
+        return
     tokens = profile.workload.output_tokens
     table = siblings.measure(profile, drafter, asked, tokens, place / "held-out.safetensors", place, say)
     out.mkdir(parents=True, exist_ok=True)
     table.round(5).to_csv(out / "siblings.csv", index=False)
+    _note(out, "siblings.csv", facts)
 
 
 def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
     """The same drafter with draft tokens sampled in the graph (llama.cpp's default) and on the host."""
     place = out / "slots_of_llamacpp.jsonl"
     names = [n for n in found if profile.configurations[n].engine == "llamacpp"]
-    if place.is_file() or not names:
+    if not names:
+        return
+    facts = {"drafter": _digest(profile, names[0])}
+    if _made(out, place.name, facts):
         return
     rows = []
     asked = prompts.load("chat").take(8)
@@ -158,6 +180,25 @@ def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path,
         got = replays.compare(changed, names[0], asked, profile.workload.output_tokens, concurrencies, work, say)
         rows += [r | {"draft_sampling": where} for r in got]
     _write(place, rows)
+    _note(out, place.name, facts)
+
+
+def _digest(profile: Profile, configuration: str) -> str:
+    return drafters.digest(profile, profile.configurations[configuration].drafter)
+
+
+def _notes(out: Path) -> dict[str, dict]:
+    place = out / "made_from.json"
+    return json.loads(place.read_text()) if place.is_file() else {}
+
+
+def _made(out: Path, name: str, facts: dict) -> bool:
+    """Is the file there, and was it made from the same text, target and drafter?"""
+    return (out / name).is_file() and _notes(out).get(name) == facts
+
+
+def _note(out: Path, name: str, facts: dict) -> None:
+    ledger.write_atomic(out / "made_from.json", json.dumps(_notes(out) | {name: facts}, indent=1).encode())
 
 
 def _write(place: Path, rows: list[dict]) -> None:

@@ -5,6 +5,7 @@ in a shuffled order, so any prefix of the corpus is a fair sample of it.
 """
 
 import asyncio
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ import pandas as pd
 
 from runners.corpus import CorpusPrompt
 from runners.errors import UserError
-from runners.profile import Training
+from runners.profile_parts import Training
 
 # Columns of the published table; token ids are the target's (int32).
 COLUMNS = ["id", "kind", "subject", "part", "temperature", "seed", "prompt_tokens", "answer_tokens", "ended"]
@@ -132,5 +133,12 @@ async def post(client: httpx.AsyncClient, path: str, body: dict) -> dict:
 
 
 def table(rows: Iterable[dict]) -> pd.DataFrame:
-    """The answers as they are published: one row an answer, lists of token ids, sorted by id."""
-    return pd.DataFrame(rows, columns=COLUMNS).sort_values("id", ignore_index=True)
+    """The answers as they are published: one row an answer, lists of token ids, in an order that any first part of is a
+    fair sample (by the hash of the id: sorted by id, a first part would hold one kind of prompt alone).
+    """
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    return frame.sort_values("id", key=lambda ids: ids.map(_rank), ignore_index=True)
+
+
+def _rank(id_: str) -> str:
+    return hashlib.sha256(id_.encode()).hexdigest()

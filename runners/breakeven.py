@@ -26,6 +26,7 @@ COLUMNS = [
     ),
     *(f"{figure}{end}" for figure in FIGURES for end in ("", "_lo", "_hi")),
     *("n_repeats", "n_void", "unit", "paired", "capped_at", "drafted", "accepted", "drafted_share"),
+    *("running", "base_running"),
 ]
 
 
@@ -80,7 +81,7 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL
     decode_speed_up (= tokens_per_step / r), speed_up (output throughput over the engine's base) and
     stream_speed_up (per-stream speed), each with `_lo`, `_hi`; ceiling (K + 1, what a perfect drafter would
     yield), drafted, accepted, drafted_share, paired, unit, capped_at (not null: batches differ, so r is not
-    like for like).
+    like for like), running and base_running (the most requests that ran at once, in the repeat with fewest).
     """
     every = statistics.keyed(cells)
     if len(cells):
@@ -121,6 +122,8 @@ def _point(own: pd.DataFrame, base: pd.DataFrame, metrics: pd.DataFrame, level, 
         "drafted": counts["drafted"],
         "accepted": counts["accepted"],
         "drafted_share": counts["steps"] / acceptance.decode_steps(counts) if len(own) else np.nan,
+        "running": own.running_peak.astype(float).min(),
+        "base_running": base.running_peak.astype(float).min(),
     }
     for name, value in zip(FIGURES, (cost, gain, total, stream), strict=True):
         row |= {name: value.point, f"{name}_lo": value.lo, f"{name}_hi": value.hi}

@@ -71,7 +71,9 @@ def _concurrency(frame: pd.DataFrame) -> alt.X:
 def nothing(what: str) -> alt.Chart:
     """What stands in a chart's place when there is nothing to draw: a sentence, not an empty frame."""
     text = pd.DataFrame({"text": [f"{what}: {tables.NOT_MEASURED}"]})
-    return alt.Chart(text).mark_text(fontSize=14, color=INK).encode(text="text:N").properties(width=WIDTH, height=60)
+    return (
+        alt.Chart(text).mark_text(fontSize=14, color=INK).encode(text="text:N").properties(width=WIDTH - 100, height=60)
+    )
 
 
 def against_concurrency(

@@ -15,7 +15,7 @@ from pydantic import ValidationError, model_validator
 
 from runners import expressions, metrics, paths
 from runners.errors import UserError
-from runners.profile import Strict
+from runners.profile_parts import Strict
 from runners.tables import NOT_MEASURED, plan
 
 PLACE = paths.DATA / "claims.yaml"

@@ -16,7 +16,8 @@ from runners import environments, model, paths, sglang_patch
 from runners.drafter_checks import Finding
 from runners.engines import SCRIPTS, command
 from runners.errors import EngineUnavailable, UserError
-from runners.profile import EngineSpec, Profile
+from runners.profile import Profile
+from runners.profile_parts import EngineSpec
 
 CHECKED = ("sglang", "vllm")
 Parsed = dict[str, str]  # configuration -> "" or the parser's message

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from runners import corpus, model, paths
 from runners.errors import UserError
-from runners.profile import Profile, Training
+from runners.profile import Profile
+from runners.profile_parts import Training
 
 DRAFTERS = paths.DATA / "drafters"
 

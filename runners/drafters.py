@@ -11,7 +11,8 @@ from pathlib import Path
 from runners import environments, model, paths
 from runners.engines import SCRIPTS
 from runners.errors import UserError
-from runners.profile import Drafter, Profile
+from runners.profile import Profile
+from runners.profile_parts import Drafter
 
 Progress = Callable[[str], None]
 Forms = tuple[Path | None, Path | None]  # folder, GGUF file

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from runners import acceptance, breakeven, intervals, sentences, statistics, tables, verdict
-from runners.acceptance import number, percent
+from runners.acceptance_tables import number, percent
 from runners.sentences import listed
 
 MISSING = tables.NOT_MEASURED

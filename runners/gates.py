@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import psutil
 
 from runners.load import Result
-from runners.profile import Gates
+from runners.profile_parts import Gates
 
 HEADROOM = 5
 MANY_ANSWERS = 16

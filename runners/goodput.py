@@ -7,7 +7,7 @@ limits (workload.latency_limits). Goodput is the output tokens of such requests 
 import pandas as pd
 
 from runners import intervals, statistics, tables
-from runners.profile import LatencyLimits
+from runners.profile_parts import LatencyLimits
 
 COLUMNS = ["configuration", "engine", "method", "workload", "concurrency", "goodput", "goodput_lo", "goodput_hi"]
 COLUMNS += ["met", "throughput", "n_repeats"]
@@ -20,8 +20,7 @@ def attach(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits | 
     """Cells with COLUMN, the goodput of each one that counts; as they were where the profile sets no limits."""
     if limits is None or cells.empty:
         return cells
-    found = of_cells(cells, requests, limits).set_index("key")["goodput"]
-    return cells.assign(**{COLUMN: cells.key.map(found)})
+    return cells.assign(**{COLUMN: cells.key.map(of_cells(cells, requests, limits).set_index("key")["goodput"])})
 
 
 def of_cells(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) -> pd.DataFrame:
@@ -39,13 +38,9 @@ def of_cells(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits)
 def table(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) -> pd.DataFrame:
     """One row a (configuration, workload, concurrency): COLUMNS, with intervals over repeats."""
     measured = of_cells(cells, requests, limits)
-    rows = []
-    for names, group in measured.groupby(COLUMNS[:5], sort=False):
-        found = intervals.interval(group.goodput, intervals.LEVEL, intervals.SEED)
-        row = dict(zip(COLUMNS[:5], names, strict=True))
-        row |= {"goodput": found.point, "goodput_lo": found.lo, "goodput_hi": found.hi, "met": group.met.mean()}
-        rows.append(row | {"throughput": group.output_tokens_per_second.mean(), "n_repeats": len(group)})
-    return pd.DataFrame(rows, columns=COLUMNS)
+    attached = cells.assign(**{COLUMN: cells.key.map(measured.set_index("key")["goodput"])})
+    met = measured.groupby(COLUMNS[:5])["met"].mean().reset_index()
+    return statistics.summarise(attached, requests).merge(met, on=COLUMNS[:5])[COLUMNS]
 
 
 def best(found: pd.DataFrame) -> pd.DataFrame:

@@ -84,6 +84,8 @@ def serve_all(
         # vLLM's fp32 states are the reference's to rounding (drift.csv); its own capture costs a start each.
         source = "llamacpp" if profile.configuration(configuration).engine == "llamacpp" else "reference"
         found = replays.compare(changed, name, asked, output_tokens, [concurrency], work, say, source)[0]
+        # A row of an earlier drafter gives way to the new one's.
+        rows = [r for r in rows if any(r.get(k) != facts[k] for k in ("configuration", "change", "concurrency"))]
         rows.append(found | facts | {"output_tokens": output_tokens})
         ledger.write_atomic(place, "".join(json.dumps(r) + "\n" for r in rows).encode())
     return rows

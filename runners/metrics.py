@@ -5,6 +5,8 @@
     k26.ctx_<context>.c<C>      published throughput with EAGLE-3 over without, a sister model on the same kind of box
     audit.<name>                SGLang's releases, read from their wheels
     run.<configuration>.<workload>.c<C>.<figure>    measured; workload `all` is the pool
+    sweep.<configuration>.<workload>.c<C>.<figure>  the same of the sweeps
+    run.forecast.points | median | worst            forecasts made before measuring, of points not in their fit
     run.slots.<host|graph>.c<C>, run.replay.worst, run.drift.int4 | next_layer, run.offset.worst
     run.cause.<configuration>.<change>.served | replayed | accepted
     run.sibling.<noise>.agreement | same_text | repeated | drift
@@ -16,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import alignment, breakeven, drafter_tables, paths, reported, statistics, tables
+from runners import alignment, breakeven, drafter_tables, forecasts, paths, payoff, reported, statistics, sweeps, tables
 from runners.expressions import Figure
 
 COSTS = [
@@ -65,9 +67,11 @@ def word(text: str) -> str:
 
 
 def of(runs: str | Path, profile: str) -> Metrics:
-    """Everything there is for a profile's runs, and what was reported."""
+    """Everything there is for a profile's runs and its sweeps, and what was reported."""
     measured, void = _measured(runs, profile)
-    return Metrics(reported_figures() | measured | _alignment(str(runs), profile), void)
+    swept, swept_void = _measured(runs, sweeps.profile_of(profile), "sweep")
+    figures = reported_figures() | measured | swept | _alignment(str(runs), profile) | _forecasts(runs, profile)
+    return Metrics(figures, void | swept_void)
 
 
 def reported_figures() -> dict[str, float]:
@@ -111,7 +115,17 @@ def _audit() -> dict[str, float]:
     }
 
 
-def _measured(runs: str | Path, profile: str) -> tuple[dict[str, float], set[str]]:
+def _forecasts(runs: str | Path, profile: str) -> dict[str, float]:
+    """Errors of forecasts of points that the model had not seen, made before they were measured."""
+    scores = pd.concat([forecasts.scored(runs, name) for name in (profile, sweeps.profile_of(profile))])
+    new = scores[~scores["seen"].astype(bool)]
+    if new.empty:
+        return {}
+    median, worst = payoff.errors(new)
+    return {"run.forecast.points": float(len(new)), "run.forecast.median": median, "run.forecast.worst": worst}
+
+
+def _measured(runs: str | Path, profile: str, prefix: str = "run") -> tuple[dict[str, float], set[str]]:
     cells = tables.cells(runs, profile)
     found: dict[str, float] = {}
     if cells.empty:
@@ -120,15 +134,15 @@ def _measured(runs: str | Path, profile: str) -> tuple[dict[str, float], set[str
     void = set()
     for (configuration, workload, c), group in cells.groupby(["configuration", "workload", "concurrency"]):
         if not len(tables.ok(group)):
-            void |= {f"run.{word(configuration)}.{word(w)}.c{c}" for w in (workload, "all")}
+            void |= {f"{prefix}.{word(configuration)}.{word(w)}.c{c}" for w in (workload, "all")}
             if group.method.iloc[0] == "none":  # nothing can be said over a base that does not count
                 others = set(cells[cells.engine == group.engine.iloc[0]].configuration)
-                void |= {f"run.{word(o)}.{word(w)}.c{c}" for o in others for w in (workload, "all")}
+                void |= {f"{prefix}.{word(o)}.{word(w)}.c{c}" for o in others for w in (workload, "all")}
     for r in breakeven.step_costs(cells, requests).to_dict("records"):
-        place = f"run.{word(r['configuration'])}.{word(r['workload'])}.c{r['concurrency']}"
+        place = f"{prefix}.{word(r['configuration'])}.{word(r['workload'])}.c{r['concurrency']}"
         found |= {f"{place}.{name}": float(r[name]) for name in COSTS if pd.notna(r[name])}
     for r in statistics.summarise(cells, requests, with_pooled=True).to_dict("records"):
-        place = f"run.{word(r['configuration'])}.{word(r['workload'])}.c{r['concurrency']}"
+        place = f"{prefix}.{word(r['configuration'])}.{word(r['workload'])}.c{r['concurrency']}"
         for name in SPEEDS:
             found |= {
                 f"{place}.{name}{end}": float(r[f"{name}{end}"])

@@ -17,7 +17,8 @@ from pathlib import Path
 from runners import drafters, environments, paths
 from runners.engines import SCRIPTS, Files
 from runners.errors import UserError
-from runners.profile import Profile, Target
+from runners.profile import Profile
+from runners.profile_parts import Target
 
 Progress = Callable[[str], None]
 

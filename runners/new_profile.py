@@ -11,9 +11,10 @@ from pathlib import Path
 
 import psutil
 
-from runners import gpus, paths, preflight
+from runners import gpus, paths, preflight_configuration
 from runners.errors import UserError
-from runners.profile import EngineSpec, load
+from runners.profile import load
+from runners.profile_parts import EngineSpec
 
 ENGINES = {"vllm": 8000, "sglang": 30000}
 LEVELS = [1, 4, 16, 64, 128]
@@ -116,7 +117,7 @@ def _engines(pythons: list[str]) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for python in pythons:
         for kind in ENGINES:
-            version = preflight.installed_version(EngineSpec(version="", python=python), kind)
+            version = preflight_configuration.installed_version(EngineSpec(version="", python=python), kind)
             if version and kind not in found:
                 found[kind] = (python, version)
     return found

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from runners import expressions, metrics, paths
 from runners.errors import UserError
-from runners.profile import Strict
+from runners.profile_parts import Strict
 from runners.tables import NOT_MEASURED
 
 PLACE = paths.DATA / "next_steps.yaml"
@@ -22,6 +22,7 @@ class Option(Strict):
     settles: str
     command: str
     bounds: dict[Literal["lab", "case"], str]
+    tried: str | None = None  # what it brought here, an expression like a bound
 
 
 class File(Strict):
@@ -53,12 +54,14 @@ def bound(expression: str | None, figures: metrics.Metrics) -> tuple[float | Non
 
 
 def ranked(figures: metrics.Metrics) -> pd.DataFrame:
-    """One row an option, the largest bound in the lab first: option, bounds with their working, and the rest."""
+    """One row an option, the largest bound in the lab first: option, bounds and what was got, each with its working."""
     rows = []
     for o in load():
         lab, lab_words = bound(o.bounds.get("lab"), figures)
         case, case_words = bound(o.bounds.get("case"), figures)
-        rows.append({"lab": lab, "case": case, "lab_words": lab_words, "case_words": case_words} | o.model_dump())
+        got, got_words = bound(o.tried, figures) if o.tried else (None, "not tried")
+        words = {"lab_words": lab_words, "case_words": case_words, "got_words": got_words}
+        rows.append(o.model_dump() | {"lab": lab, "case": case, "got": got} | words)
     frame = pd.DataFrame(rows)
     return frame.sort_values(["lab", "case"], ascending=False, na_position="last", kind="stable").reset_index(drop=True)
 
@@ -75,6 +78,7 @@ def shown(frame: pd.DataFrame) -> pd.DataFrame:
         {
             "option": frame.option,
             "at most, here": words(frame.lab, frame.lab_words),
+            "carried out here": words(frame.got, frame.got_words),
             "at most, the case's box (from reported figures)": words(frame.case, frame.case_words),
             "buys": frame.buys,
             "costs": frame.costs,

@@ -1,12 +1,11 @@
 """Where speculation pays: the step model of each engine, its score, crossover concurrencies, and the case's own map."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from runners import breakeven, intervals, reported, step_model, tables
 from runners.errors import UserError
+from runners.profile import Profile
 from runners.step_model import Model
 
 GRID = np.geomspace(1, 64, 49)  # running requests of the map
@@ -18,11 +17,16 @@ Found = dict[str, tuple[Model, pd.DataFrame]]  # engine -> (its model, its point
 def drafters(profile: str) -> dict[str, str]:
     """configuration -> the drafter it was derived from in the end: broken variants cost what their source costs."""
     found = tables.plan(profile)
+    return drafters_of(found) if found else {}
+
+
+def drafters_of(profile: Profile) -> dict[str, str]:
+    """`drafters` of a profile at hand."""
     groups = {}
-    for name, c in found.configurations.items() if found else ():
+    for name, c in profile.configurations.items():
         drafter = c.drafter
-        while drafter and found.drafters[drafter].source:
-            drafter = found.drafters[drafter].source
+        while drafter and profile.drafters[drafter].source:
+            drafter = profile.drafters[drafter].source
         if drafter:
             groups[name] = drafter
     return groups
@@ -191,25 +195,3 @@ def score_shown(scores: pd.DataFrame) -> pd.DataFrame:
             "error": [f"{e:+.1%}" for e in scores.error],
         }
     )
-
-
-def sweeps_profile(profile: str) -> str:
-    """The profile whose runs hold this one's sweeps."""
-    return f"{profile}-sweeps"
-
-
-def forced(runs: str | Path, profile: str) -> pd.DataFrame:
-    """Pretended accept lengths beside the decode speed-up measured: configuration, workload, concurrency, forced,
-    shown (by the counters), speed_up with _lo, _hi, step_cost. Empty where no sweep was run.
-    """
-    columns = ["configuration", "workload", "concurrency", "forced", "shown", "speed_up", "speed_up_lo", "speed_up_hi"]
-    cells = tables.cells(runs, sweeps_profile(profile))
-    if cells.empty:
-        return pd.DataFrame(columns=[*columns, "step_cost"])
-    costs = breakeven.step_costs(cells, tables.requests(runs, sweeps_profile(profile)))
-    asked = cells.groupby("configuration").forced_accept_length.first().dropna()
-    costs = costs[costs.configuration.isin(asked.index) & (costs.workload != "all")]
-    named = {"tokens_per_step": "shown", "decode_speed_up": "speed_up"}
-    named |= {f"decode_speed_up{end}": f"speed_up{end}" for end in ("_lo", "_hi")}
-    kept = costs[["configuration", "workload", "concurrency", *named, "step_cost"]].rename(columns=named)
-    return kept.assign(forced=kept.configuration.map(asked))[[*columns, "step_cost"]]

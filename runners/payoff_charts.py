@@ -35,7 +35,7 @@ def payoff_map(curves: pd.DataFrame, points: pd.DataFrame, k: int = 3) -> alt.To
             shape=alt.Shape("workload:N", scale=alt.Scale(range=SHAPES)),
             tooltip=["configuration:N", "workload:N", "batch:Q", "tokens_per_step:Q"],
         )  # fmt: skip
-        panels.append(alt.layer(area, line, dots).properties(title=engine, width=(WIDTH - 80) // 2, height=280))
+        panels.append(alt.layer(area, line, dots).properties(title=engine, width=(WIDTH - 150) // 2, height=280))
     title = alt.Title("Where speculation pays", subtitle=f"above the line; band: 95% of refits; K = {k}")
     return alt.hconcat(*panels, title=title).resolve_scale(color="shared", shape="shared", strokeDash="shared")
 
@@ -72,3 +72,28 @@ def forced(table: pd.DataFrame, workload: str = "chat") -> alt.TopLevelMixin:
     dots = base.mark_line(point=True).encode(y=alt.Y("speed_up:Q", title="decode speed-up over base"))
     one = alt.Chart(pd.DataFrame({"y": [1.0]})).mark_rule(strokeDash=[5, 4], color=INK).encode(y="y:Q")
     return alt.layer(one, bars, dots).properties(width=WIDTH - 120, height=260, title="Pretended accept lengths")
+
+
+def sweep(rows: pd.DataFrame) -> alt.TopLevelMixin:
+    """Throughput over base against concurrency, one line a K, a column a context, a row an engine.
+
+    rows: sweeps.Sweeps.drafted of drafters of one quality.
+    """
+    if rows.empty:
+        return nothing("K, context and concurrency")
+    names = ["engine", "workload", "concurrency", "K", "speed_up", "speed_up_lo", "speed_up_hi"]
+    rows = rows.assign(K=[f"K = {k:.0f}" for k in rows.k])[names].round(4)
+    base = alt.Chart().encode(
+        x=alt.X("concurrency:Q", scale=LOG_C, title="concurrent requests"),
+        color=alt.Color("K:N", title=None, scale=alt.Scale(range=COLOURS)),
+    )
+    bars = base.mark_rule().encode(y="speed_up_lo:Q", y2="speed_up_hi:Q")
+    lines = base.mark_line(point=True).encode(y=alt.Y("speed_up:Q", title="throughput / base"))
+    one = alt.Chart().mark_rule(strokeDash=[5, 4], color=INK).encode(y=alt.datum(1.0))
+    size = {"width": (WIDTH - 140) // max(rows.workload.nunique(), 1), "height": 170}
+    return (
+        alt.layer(one, bars, lines, data=rows)
+        .properties(**size)
+        .facet(column=alt.Column("workload:N", title=None), row=alt.Row("engine:N", title=None))
+        .properties(title="K, context and concurrency")
+    )

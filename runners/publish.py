@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import papermill
 
-from runners import paths, verdict
+from runners import forecasts, paths, sweeps, verdict
 from runners.book import ANALYSES, title_run
 from runners.errors import UserError
 from runners.profile import Profile
@@ -33,7 +33,8 @@ def publish(profile: Profile, runs: Path) -> int:
             f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
         )
     if source.resolve() == target.resolve():
-        _analyse(profile, target)
+        if not _shown_elsewhere(profile):
+            _analyse(profile, target)
     else:
         _replace(profile, source, target)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
@@ -48,6 +49,8 @@ def _replace(profile: Profile, source: Path, target: Path) -> None:
         target.rename(before)  # it comes back if anything below fails
     try:
         _copy(profile, source, target)
+        if _shown_elsewhere(profile):
+            return shutil.rmtree(before, ignore_errors=True)
         kept = source / "alignment" if (source / "alignment").is_dir() else before / "alignment"
         if kept.is_dir():  # measured by `align`, apart from a report
             shutil.copytree(kept, target / "alignment")
@@ -60,6 +63,11 @@ def _replace(profile: Profile, source: Path, target: Path) -> None:
     shutil.rmtree(before, ignore_errors=True)
 
 
+def _shown_elsewhere(profile: Profile) -> bool:
+    """Sweeps have no chapters of their own: those of the profile they extend show them."""
+    return profile.extends is not None and profile.name == sweeps.profile_of(profile.extends)
+
+
 def _copy(profile: Profile, source: Path, target: Path) -> None:
     for configuration in profile.configurations:
         for name in PUBLISHED:
@@ -69,10 +77,10 @@ def _copy(profile: Profile, source: Path, target: Path) -> None:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, place)
     notebooks = target / "notebooks"
-    notebooks.mkdir(parents=True, exist_ok=True)
-    for file in source.glob("notebooks/run_*.ipynb"):
+    for file in () if _shown_elsewhere(profile) else source.glob("notebooks/run_*.ipynb"):
+        notebooks.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, notebooks / file.name)
-    for file in source.glob("report-*.json"):
+    for file in [*source.glob("report-*.json"), *source.glob(forecasts.FILE)]:
         shutil.copy2(file, target / file.name)
 
 

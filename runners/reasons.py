@@ -11,6 +11,8 @@ from runners import acceptance, tables
 from runners.intervals import Interval
 
 MARGIN = 0.03
+# No public EAGLE-3 drafter has more of its drafts accepted, each given those before it (accept length 3.4 at K = 3).
+BEST_CHANCE = 0.85
 YES, NO, NONE, UNDECIDED = "yes", "no", "no difference", "undecided"
 
 
@@ -25,8 +27,35 @@ def pays(ratio: Interval, margin: float = MARGIN) -> str:
     return {1: YES, -1: NO, 0: UNDECIDED}[ratio.side]
 
 
-def cause(row: dict) -> str:
-    """Why a point pays or not, from its counts and its step cost."""
+def kind(row: dict, eager: bool = False) -> str:
+    """What makes a losing point lose, in a word or two; "" where it does not lose or cannot be told.
+
+    eager fallback: the engine captured graphs without speculation and none with it. capacity lost: fewer requests ran
+    at once than in base, with no cap to explain it (the drafter's weights and cache took the room). cap: both sides
+    served different batches. step cost: break-even asks for more than a perfect drafter yields, or for a better one
+    than any we know (BEST_CHANCE). acceptance: anything better would do.
+    """
+    if row["pays"] != NO or pd.isna(row["step_cost"]):
+        return ""
+    if eager:
+        return "eager fallback"
+    if pd.notna(row["capped_at"]):
+        return "cap"
+    if pd.notna(row["running"]) and pd.notna(row["base_running"]) and row["running"] < row["base_running"]:
+        return "capacity lost"
+    if row["tokens_per_step"] > row["step_cost"]:
+        return "outside decoding"
+    asked = acceptance.acceptance_for(row["step_cost"], int(row["ceiling"]) - 1)
+    return "acceptance" if asked <= BEST_CHANCE else "step cost"
+
+
+def cause(row: dict, eager: bool = False) -> str:
+    """Why a point pays or not, from its counts and its step cost; a losing one begins with its `kind`."""
+    found = kind(row, eager)
+    return f"{found}: {_why(row)}" if found else _why(row)
+
+
+def _why(row: dict) -> str:
     length, cost = row["tokens_per_step"], row["step_cost"]
     if pd.isna(cost):
         return tables.NOT_MEASURED
@@ -44,6 +73,8 @@ def cause(row: dict) -> str:
             text += "; prefill and queueing decide against what decode says"
     if pd.notna(row["capped_at"]):
         text += f"; not like for like: capped at {row['capped_at']:.0f} running requests"
+    elif pd.notna(row["running"]) and row["running"] < row["base_running"]:
+        text += f"; {row['running']:.0f} requests ran at once, {row['base_running']:.0f} without speculation"
     return text
 
 
@@ -64,11 +95,15 @@ def flip(row: dict) -> str:
     if cost >= ceiling:
         return f"only a cheaper step: even a perfect drafter yields {ceiling:.0f} tokens at this K"
     if row["method"] == "ngram":
-        return f"text that repeats more: over {cost:.2f} tokens per step" + _cheaper(length)
-    chance = acceptance.acceptance_for(cost, int(ceiling) - 1)
-    return f"an accept length over {cost:.2f}, each draft accepted with chance {chance:.0%}" + _cheaper(length)
+        return f"text that repeats more: tokens per step {length:.2f} → {cost:.2f}" + _cheaper(length, cost)
+    now, then = (acceptance.acceptance_for(max(v, 1.0), int(ceiling) - 1) for v in (length, cost))
+    chances = f" (each draft accepted with chance {now:.0%} → {then:.0%})"
+    return f"accept length {length:.2f} → {cost:.2f}{chances}" + _cheaper(length, cost)
 
 
-def _cheaper(length: float) -> str:
+def _cheaper(length: float, cost: float) -> str:
     # Below 1 a speculative step would have to be cheaper than a plain one, which it contains.
-    return f"; or a step cost under {length:.2f}" if length > 1.005 else ""
+    if length <= 1.005:
+        return ""
+    less = 1 - (length - 1) / (cost - 1)  # of what drafting and verifying add to a plain step
+    return f"; or drafting and verifying {less:.0%} cheaper (a step of {cost:.2f} → {length:.2f} plain ones)"

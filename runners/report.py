@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from runners import campaign, environments, model, paths, plan, progress
+from runners import campaign, environments, forecasts, model, paths, plan, progress
 from runners.errors import EngineUnavailable, UserError
 from runners.ports import check_port
 from runners.profile import Profile
@@ -49,6 +49,9 @@ def report(
     for step in steps:
         # Snakemake runs only the first of several forced steps of a chain; a step without output always runs.
         (paths.ROOT / step).unlink(missing_ok=True)
+    forecast = forecasts.write(profile, depth, runs)
+    if forecast:
+        print(f"{forecast} speed-ups are forecast before anything is measured ({forecasts.FILE})", flush=True)
     clock = campaign.Clock(profile, paths.PUBLISHED_RUNS, runs)
     estimates = campaign.estimate(profile, depth, runs, clock)
     names = only or profile.at_depth(depth)

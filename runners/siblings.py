@@ -42,7 +42,8 @@ def measure(
     """
     files = model.files(profile, drafter, say)
     boundaries = replays.boundaries_of(files.drafter_folder, profile.target.layers)
-    own, own_choice = _states(files.folder, same_text, work / "noise-0", boundaries, say)
+    kept = work / model.sha256(same_text)[:12]  # states are of one text
+    own, own_choice = _states(files.folder, same_text, kept / "noise-0", boundaries, say)
     rows = []
     for scale in SCALES if scales is None else scales:
         folder = files.folder
@@ -50,7 +51,7 @@ def measure(
             folder = work / f"target-{scale:g}"
             if not (folder / "model.safetensors").is_file():
                 training.run_script("perturb_target", [files.folder, folder, scale, profile.training.seed], say)
-        captured = work / f"noise-{scale:g}"
+        captured = kept / f"noise-{scale:g}"
         states, choice = _states(folder, same_text, captured, boundaries, say)
         judged = variants.judge(profile, folder, files.drafter_folder, same_text, captured, say)
         keep = alignment.without_first(own)

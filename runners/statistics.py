@@ -136,6 +136,7 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
                 "ttft_ms_p50": group.ttft_ms_p50.mean(),
                 "tpot_ms_p50": group.tpot_ms_p50.mean(),
                 "capped_at": group.capped_at.min(),
+                "running_peak": group.running_peak.astype(float).min(),
                 "accepted_per_position": acceptance.add_positions(list(group.accepted_per_position)),
                 "keys": {key: workload for keys in group["keys"] for key, workload in keys.items()},
             }

@@ -244,6 +244,22 @@ def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
     return ordered(frame.assign(engine=frame.engine.fillna("")), ["configuration"]) if len(frame) else frame
 
 
+def eager(runs_root: str | Path, profile: str) -> set[str]:
+    """Configurations that started without capturing graphs although their engine's base captured some.
+
+    By the load phases of their last start; a configuration without a recorded start is in no doubt.
+    """
+    found = plan(profile)
+    captured = {}
+    for folder in folders(runs_root, profile):
+        file = folder / "timeline.json"
+        starts = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+        if starts:
+            captured[folder.name] = any("graph" in phase["name"] for phase in starts[-1]["phases"])
+    names = found.configurations if found else {}
+    return {n for n in captured if n in names and not captured[n] and captured.get(found.base_of(n) or n)}
+
+
 def base_of(frame: pd.DataFrame, engine: str) -> str | None:
     """The configuration of that engine without speculation: what its others are compared with."""
     names = sorted(frame[(frame.engine == engine) & (frame.method == "none")].configuration.unique())

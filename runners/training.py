@@ -20,7 +20,8 @@ from safetensors.numpy import save_file
 from runners import answers, corpus, drafter_card, environments, model, paths
 from runners.engines import SCRIPTS
 from runners.errors import UserError
-from runners.profile import Profile, Training
+from runners.profile import Profile
+from runners.profile_parts import Training
 
 STAGES = ("answers", "states", "train", "card")
 

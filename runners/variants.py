@@ -1,8 +1,9 @@
 """Trainings beside the published one: on other states, for a sibling of the target, on less text; and mere judging.
 
-Each is made once and kept in the folder of the drafter's own training (training.folder).
+Each is made once for its settings, its text and the drafter it starts from, and kept in training.folder.
 """
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import corpus, drafter_card, model, training
+from runners import corpus, drafter_card, drafters, model, training
 from runners.drafter_card import DRAFTERS
 from runners.errors import UserError
 from runners.profile import Profile
@@ -25,10 +26,12 @@ def variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> 
     """
     settled = profile.training
     chosen = settled.variants[name]
-    work = training.folder(profile) / "variants" / name
+    text = corpus.FOLDER / "answers.parquet"
+    facts = [chosen.model_dump_json(), str(settled.boundaries), model.sha256(text), drafters.digest(profile, "aligned")]
+    work = training.folder(profile) / "variants" / f"{name}-{hashlib.sha256(' '.join(facts).encode()).hexdigest()[:12]}"
     if (work / "drafter" / "history.json").is_file():
         return work / "drafter"
-    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
+    rows = pd.read_parquet(text)
     train = rows[rows["part"] == "train"].head(chosen.answers)
     fits = train["prompt_tokens"].map(len) + train["answer_tokens"].map(len) <= 512  # llama.cpp's batch
     training.pack(

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pandas as pd
 from runners import breakeven, goodput, intervals, statistics, tables
 from runners.errors import UserError
 from runners.intervals import LEVEL, SEED, Interval
-from runners.reasons import MARGIN, NO, NONE, UNDECIDED, YES, cause, flip, pays
+from runners.reasons import MARGIN, NO, NONE, UNDECIDED, YES, cause, flip, kind, pays
 
 SCHEMA_VERSION = 1
 # use -> (title, metric, unit, concurrency or None for the best one)
@@ -64,12 +65,14 @@ def decide(
     margin: float = MARGIN,
     level: float = LEVEL,
     seed: int = SEED,
+    eager: Collection[str] = (),
 ) -> dict:
     """The verdict as plain data: uses (overall and by workload), points, what is not measured, what is void.
 
     `uses[use]` holds the best configuration with its figure, runner-up, ratio [point, lo, hi] and whether
     that is clear of 1, or is None; overall figures pool the workloads. `points` has one row per speculative
-    configuration, workload ("all" is the pool) and concurrency. `serve` is the throughput winner, else the
+    configuration, workload ("all" is the pool) and concurrency. `eager`: configurations that lost their engine's graphs
+    (tables.eager). `serve` is the throughput winner, else the
     single-stream one.
     """
     cells = cells[cells.forced_accept_length.isna()]  # what an engine pretends is served to nobody
@@ -91,7 +94,8 @@ def decide(
     for row in breakeven.step_costs(cells, requests, level, seed).to_dict("records"):
         ratio = Interval(row["speed_up"], row["speed_up_lo"], row["speed_up_hi"], int(row["n_repeats"]), row["unit"])
         row["pays"] = pays(ratio, margin) if pd.notna(ratio.point) else tables.NOT_MEASURED
-        points.append(row | {"cause": cause(row), "flip": flip(row)})
+        fallback = row["configuration"] in eager
+        points.append(row | {"kind": kind(row, fallback), "cause": cause(row, fallback), "flip": flip(row)})
     winner = uses["throughput"] or uses["single_stream"]
     missing = statuses[statuses.status == tables.NOT_MEASURED]
     units = sorted(set(summary.unit) - {intervals.NOTHING})
@@ -137,7 +141,8 @@ def of(runs_root: str | Path, profile: str) -> dict:
     requests = tables.requests(runs_root, profile)
     limits = found.workload.latency_limits if found else None
     cells = goodput.attach(tables.cells(runs_root, profile), requests, limits)
-    return decide(cells, requests, tables.statuses(runs_root, profile), profile, margin)
+    statuses = tables.statuses(runs_root, profile)
+    return decide(cells, requests, statuses, profile, margin, eager=tables.eager(runs_root, profile))
 
 
 def write(runs_root: str | Path, profile: str) -> dict:

@@ -14,7 +14,8 @@ import httpx
 
 from runners import environments, paths
 from runners.errors import UserError
-from runners.profile import Configuration, EngineSpec, Profile
+from runners.profile import Profile
+from runners.profile_parts import Configuration, EngineSpec
 
 KINDS = ("llamacpp", "vllm", "sglang")
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from runners.engines import Files
 from runners.errors import UserError
-from runners.profile import Configuration, Profile
+from runners.profile import Profile
+from runners.profile_parts import Configuration
 
 HEALTH_PATH = "/health"
 VERSION = ("/server_info", "version")  # where the running server tells its own

@@ -6,7 +6,7 @@ import random
 import pytest
 import synthetic_runs
 
-from runners import acceptance, tables
+from runners import acceptance, acceptance_tables, tables
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -28,7 +28,7 @@ def test_lengths_and_rates_by_hand():
 def test_the_floor_reads_a_quarter_under_the_old_definition_and_zero_under_the_new():
     al = acceptance.accept_length(1000, 0)
     assert (al, acceptance.sglang_rate_old(al, 4), acceptance.sglang_rate_new(al, 4)) == (1.0, 0.25, 0.0)
-    first = acceptance.floor_table(4).iloc[0]
+    first = acceptance_tables.floor_table(4).iloc[0]
     assert first["accepted A"] == "0" and "25.0%" in first.tolist() and "0.0%" in first.tolist()
 
 
@@ -136,10 +136,10 @@ def test_ngram_that_never_drafted(cells):
 
 def test_reading_tables(cells):
     pool = acceptance.pooled(cells)
-    assert len(acceptance.counts_table(pool)) == len(acceptance.definitions_table(pool)) == len(pool)
-    assert set(acceptance.positions_table(pool).figure) == {"survival", "conditional"}
-    assert len(acceptance.chance_table(pool)) == len(pool)
-    assert acceptance.positions_table(pool.iloc[0:0]).columns.tolist() == [
+    assert len(acceptance_tables.counts_table(pool)) == len(acceptance_tables.definitions_table(pool)) == len(pool)
+    assert set(acceptance_tables.positions_table(pool).figure) == {"survival", "conditional"}
+    assert len(acceptance_tables.chance_table(pool)) == len(pool)
+    assert acceptance_tables.positions_table(pool.iloc[0:0]).columns.tolist() == [
         "configuration",
         "workload",
         "figure",

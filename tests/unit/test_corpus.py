@@ -10,7 +10,8 @@ from safetensors.numpy import load_file
 
 from runners import answers, corpus, drafter_card, prompts, training
 from runners.errors import UserError
-from runners.profile import Training, load
+from runners.profile import load
+from runners.profile_parts import Training
 
 TRAINING = load("lab-cpu").training
 
@@ -80,7 +81,16 @@ def test_only_missing_answers_are_asked_and_a_torn_line_is_asked_again(server, t
     assert {r["temperature"] for r in rows} == set(TRAINING.temperatures)
     assert all(b["cache_prompt"] is False and b["n_predict"] == TRAINING.answer_tokens for b in Server.asked)
     frame = answers.table(rows)
-    assert list(frame["id"]) == sorted(frame["id"]) and list(frame.columns) == answers.COLUMNS
+    assert sorted(frame["id"]) == sorted(r["id"] for r in rows) and list(frame.columns) == answers.COLUMNS
+    assert list(answers.table(rows[::-1])["id"]) == list(frame["id"])
+
+
+def test_any_first_part_of_the_answers_is_a_fair_sample():
+    fields = {c: None for c in answers.COLUMNS}
+    rows = [fields | {"id": p.id, "kind": p.kind} for p in corpus.compose(1000)]
+    first = answers.table(rows).head(200)["kind"].value_counts(normalize=True)
+    assert set(first.index) == set(corpus.SHARES)
+    assert all(abs(first[kind] - share) < 0.1 for kind, share in corpus.SHARES.items())
 
 
 def test_a_server_that_went_away_is_a_sentence_and_keeps_what_was_answered(tmp_path):

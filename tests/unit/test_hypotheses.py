@@ -1,11 +1,12 @@
 """The hypothesis table: what was served beside what was replayed, and what explains exactly 1.00."""
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from runners import drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
+from runners import alignment_run, drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
 from runners.tables import NOT_MEASURED
 
 LAB = profile.load("lab-cpu")
@@ -67,3 +68,24 @@ def test_charts_are_drawn_from_rows():
     assert "2 min" in str(drafter_charts.scaling(scaling).to_dict())
     history = [{"seconds": 60, "top1": [0.5, 0.4], "accept_length": 1.6}]
     assert "top1" in str(drafter_charts.training(history).to_dict())
+
+
+def test_what_was_made_from_something_else_is_made_again(tmp_path):
+    facts = {"text": "a", "drafter": "b"}
+    assert not alignment_run._made(tmp_path, "siblings.csv", facts)
+    alignment_run._note(tmp_path, "siblings.csv", facts)
+    assert not alignment_run._made(tmp_path, "siblings.csv", facts)  # the file itself is not there
+    (tmp_path / "siblings.csv").write_text("noise\n")
+    assert alignment_run._made(tmp_path, "siblings.csv", facts)
+    assert not alignment_run._made(tmp_path, "siblings.csv", facts | {"drafter": "another"})
+
+
+def test_a_new_drafters_row_takes_the_place_of_the_old_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(hypotheses.replays, "compare", lambda *a: [{"served": {}, "replayed": {}}])
+    digests = iter("abcd")
+    monkeypatch.setattr(hypotheses.model, "files", lambda *a: SimpleNamespace(drafter_folder=tmp_path))
+    monkeypatch.setattr(hypotheses.model, "noted_sha256", lambda path: next(digests))
+    for _ in range(2):
+        asked = (LAB, "vllm-eagle3-aligned", [], 8, 4, tmp_path, tmp_path, lambda _: None, ["as-trained"])
+        rows = hypotheses.serve_all(*asked)
+    assert [r["digest"] for r in rows] == ["cd"]

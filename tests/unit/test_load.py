@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners import gates, load, ports, running, server
-from runners.profile import Gates
+from runners.profile_parts import Gates
 
 FAKE = Path(__file__).with_name("fake_server.py")
 

@@ -6,7 +6,8 @@ import pytest
 
 from runners import gates, goodput, metrics, multiplicity, next_steps, payoff, prompts, step_model
 from runners.errors import UserError
-from runners.profile import LatencyLimits, Profile, load
+from runners.profile import Profile, load
+from runners.profile_parts import LatencyLimits
 
 TRUE = np.array([8.0, 1.5, 0.002, 1.2, 0.9])
 
@@ -75,7 +76,8 @@ def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
 def test_goodput_counts_only_answers_within_the_limits():
     cells = pd.DataFrame(
         [{"key": "a", "status": "ok", "configuration": "x", "engine": "e", "method": "none", "workload": "chat",
-          "concurrency": 1, "seconds": 10.0, "output_tokens_per_second": 20.0}]
+          "concurrency": 1, "seconds": 10.0, "output_tokens_per_second": 20.0, "repeat": 0, "k": None,
+          "capped_at": None, "stream_tokens_per_second_p50": 90.0, "ttft_ms_p50": 100.0, "tpot_ms_p50": 10.0}]
     )  # fmt: skip
     requests = pd.DataFrame(
         [{"key": "a", "prompt_id": p, "sent_s": 0.0, "first_token_s": first, "last_token_s": first + 1,

@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from runners import gpus, preflight
+from runners import gpus, preflight, preflight_target
 from runners.profile import Profile, load
 
 
@@ -35,7 +35,7 @@ def words(findings, level="blocker"):
 
 def test_a_whole_folder_has_no_blocker(folder):
     size = sum(p.stat().st_size for p in folder.glob("*.safetensors"))
-    found = list(preflight.model_folder(folder, size))
+    found = list(preflight_target.model_folder(folder, size))
     assert not words(found) and "2 shards" in words(found, "note")
 
 
@@ -51,7 +51,7 @@ def test_a_whole_folder_has_no_blocker(folder):
 )
 def test_what_is_wrong_with_a_folder_is_a_blocker(folder, harm, said):
     harm(folder)
-    assert said in words(preflight.model_folder(folder))
+    assert said in words(preflight_target.model_folder(folder))
 
 
 def kimi(folder, **changes):

@@ -41,7 +41,7 @@ def test_answer(triple, answer):
 
 def _row(**changed):
     row = dict(method="eagle3", tokens_per_step=1.4, step_cost=1.7, ceiling=4, drafted=300, accepted=40, pays="no")
-    return row | {"capped_at": math.nan} | changed
+    return row | {"capped_at": math.nan, "running": 16, "base_running": 16} | changed
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,7 @@ def _row(**changed):
         (_row(method="ngram", tokens_per_step=2.0, pays="yes"), "tokens per step 2.00 above break-even 1.70"),
         (_row(tokens_per_step=2.0), "prefill and queueing"),
         (_row(capped_at=48), "capped at 48"),
+        (_row(running=9), "9 requests ran at once, 16 without speculation"),
         (_row(step_cost=math.nan), tables.NOT_MEASURED),
     ],
 )
@@ -62,11 +63,42 @@ def test_cause(row, said):
 
 
 @pytest.mark.parametrize(
+    ("row", "eager", "kind"),
+    [
+        (_row(), False, "acceptance"),
+        (_row(step_cost=3.6), False, "step cost"),  # no drafter we know has 3.6 of 4
+        (_row(step_cost=4.2), False, "step cost"),
+        (_row(capped_at=48), False, "cap"),
+        (_row(running=9), False, "capacity lost"),
+        (_row(), True, "eager fallback"),
+        (_row(tokens_per_step=2.0), False, "outside decoding"),
+        (_row(pays="undecided"), False, ""),
+        (_row(step_cost=math.nan), False, ""),
+    ],
+)
+def test_kind_of_loss(row, eager, kind):
+    assert reasons.kind(row, eager) == kind
+    assert reasons.cause(row, eager).startswith(f"{kind}: " if kind else ("tokens", tables.NOT_MEASURED))
+
+
+def test_graphs_lost_to_speculation_are_seen_in_the_load_phases(tmp_path):
+    for name, phases in (("vllm-base", ["loading weights", "capturing graphs"]), ("vllm-ngram", ["loading weights"])):
+        folder = tmp_path / PROFILE / name
+        folder.mkdir(parents=True)
+        (folder / "status.json").write_text("{}")
+        starts = [{"phases": [{"name": phase} for phase in phases]}]
+        (folder / "timeline.json").write_text(json.dumps(starts))
+    assert tables.eager(tmp_path, PROFILE) == {"vllm-ngram"}
+    assert tables.eager("published", "lab-cpu") == set()  # eager on both sides is no fallback
+
+
+@pytest.mark.parametrize(
     ("row", "said"),
     [
-        (_row(), "an accept length over 1.70"),
+        (_row(), "accept length 1.40 → 1.70"),
+        (_row(), "drafting and verifying 43% cheaper"),
         (_row(step_cost=4.2), "even a perfect drafter yields 4 tokens"),
-        (_row(method="ngram"), "text that repeats more"),
+        (_row(method="ngram"), "text that repeats more: tokens per step 1.40 → 1.70"),
         (_row(tokens_per_step=2.0, pays="yes"), "fewer than 1.70 tokens per step"),
         (_row(tokens_per_step=2.0), "less time outside decoding"),
         (_row(tokens_per_step=2.0, pays="undecided"), "more repeats"),

@@ -1,0 +1,209 @@
+"""Forecasts made before the cells they are about, and scored after: <runs>/<profile>/forecasts.csv.
+
+The step model of an engine is fitted to what was measured so far. A drafter's accept length at another K comes from its
+acceptance by position (1 plus the survivals of the first K; beyond the longest chain measured the last conditional
+acceptance goes on), a pretended one is known. A forecast counts only if it was made before its first cell started.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from runners import acceptance, campaign, intervals, paths, payoff, provenance, step_model, tables
+from runners.errors import UserError
+from runners.ledger import write_atomic
+from runners.profile import Profile
+
+FILE = "forecasts.csv"
+PLACE = ["configuration", "workload", "concurrency"]
+COLUMNS = [*step_model.POINT, "drafter", "batch", "context", "tokens_per_step", "length_from"]
+COLUMNS += ["speed_up", "speed_up_lo", "speed_up_hi", "seen", "fitted_to", "made_at"]
+
+
+class Source:
+    """The cells of one profile in one place: what a forecast is made from."""
+
+    def __init__(self, runs: Path, profile: str):
+        self.name = f"{profile}, {'published' if runs == paths.PUBLISHED_RUNS else 'this machine'}"
+        self.cells = tables.cells(runs, profile)
+        self.requests = tables.requests(runs, profile)
+        found = tables.plan(profile)
+        self.drafter_of = {n: c.drafter for n, c in found.configurations.items()} if found else {}
+        self.models = payoff.models(self.cells, self.requests, payoff.drafters(profile)) if len(self.cells) else {}
+
+    def context(self, workload: str, output_tokens: int) -> float | None:
+        """Prompt and half the answer, in tokens; None where this workload was not measured."""
+        own = tables.ok(self.cells)
+        own = own[own.workload == workload].context_tokens.dropna()
+        return float(own.mean() + output_tokens / 2) if len(own) else None
+
+    def length(self, engine: str, drafter: str, workload: str, k: int) -> tuple[float, str] | None:
+        """(tokens per step at K, where from) by the drafter's acceptance by position, on this workload or its base."""
+        names = [n for n, d in self.drafter_of.items() if d == drafter]
+        own = tables.ok(self.cells)
+        own = own[own.configuration.isin(names) & (own.engine == engine) & own.forced_accept_length.isna()]
+        own = own[own.steps.notna() & (own.method == "eagle3")]
+        base = workload.partition("@")[0]  # chat@640 is chat with more before it
+        at = own[own.workload == workload]
+        at = at if len(at) else own[[w.partition("@")[0] == base for w in own.workload]]
+        if at.empty:
+            return None
+        longest = at[at.k == at.k.max()]
+        counts = acceptance.sums(longest) | longest.iloc[0][["engine", "method"]].to_dict()
+        survivals = acceptance.survival(counts["accepted_per_position"] or [], counts["steps"])
+        # What the answers' ends cut off is cut off at any K.
+        cut = acceptance.tokens_per_step(counts) / acceptance.accept_length(counts["steps"], counts["accepted"])
+        return cut * (1 + sum(extended(survivals, k))), f"positions of {longest.configuration.iloc[0]}"
+
+
+def extended(survivals: list[float], k: int) -> list[float]:
+    """The survivals of k positions; beyond those known each keeps the last known share of the one before it."""
+    known = [s for s in survivals if np.isfinite(s)][:k]
+    if not known:
+        return [0.0] * k
+    before = known[-2] if len(known) > 1 else 1.0
+    share = known[-1] / before if before else 0.0
+    while len(known) < k:
+        known.append(known[-1] * share)
+    return known
+
+
+def sources(profile: Profile, runs: Path) -> list[Source]:
+    """Nearest first: this profile's runs there, its published ones, those of the profile it extends."""
+    places = [(runs, profile.name), (paths.PUBLISHED_RUNS, profile.name)]
+    if profile.extends:
+        places += [(runs, profile.extends), (paths.PUBLISHED_RUNS, profile.extends)]
+    found = [Source(*place) for place in dict.fromkeys(places)]
+    return [s for s in found if len(s.cells)]
+
+
+def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
+    """A forecast (COLUMNS) for every speculative point without a cell in `runs` that the sources can tell."""
+    known = sources(profile, runs)
+    groups = payoff.drafters_of(profile)
+    measured = tables.cells(runs, profile.name)
+    started = set(zip(*(measured[c] for c in PLACE), strict=True))
+    made_at, rows = provenance.now(), []
+    points = dict.fromkeys((p.workload, p.concurrency) for p in campaign.points(profile, depth))
+    for name in profile.at_depth(depth or profile.workload.default_depth):
+        chosen = profile.configuration(name)
+        if chosen.method != "eagle3":
+            continue
+        group = groups.get(name, name)
+        source = next((s for s in known if _tells(s, chosen.engine, group)), None)
+        for workload, concurrency in points if source else ():
+            if (name, workload, concurrency) in started:
+                continue
+            contexts = (s.context(workload, profile.workload.output_tokens) for s in known)
+            context = next((c for c in contexts if c is not None), None)
+            length = _length(profile, name, workload, known)
+            if context is None or length is None:
+                continue
+            batch = min(concurrency, chosen.max_running_requests or concurrency)
+            row = [name, chosen.engine, chosen.method, chosen.k, workload, concurrency, group, batch, context]
+            model, fitted = source.models[chosen.engine]
+            row = dict(zip(COLUMNS, [*row, *length], strict=False))
+            told = step_model.forecasts(model, pd.DataFrame([row])).iloc[0]
+            row |= {c: round(float(told[c]), 4) for c in ("speed_up", "speed_up_lo", "speed_up_hi")}
+            seen = (fitted[PLACE] == [name, workload, concurrency]).all(axis=1).any()
+            rows.append(row | {"seen": bool(seen), "fitted_to": source.name, "made_at": made_at})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _tells(source: Source, engine: str, drafter: str) -> bool:
+    return engine in source.models and drafter in source.models[engine][0].drafters
+
+
+def _length(profile: Profile, name: str, workload: str, known: list[Source]) -> tuple[float, str] | None:
+    chosen = profile.configuration(name)
+    if chosen.forced_accept_length is not None:
+        return chosen.forced_accept_length, "pretended"
+    found = (s.length(chosen.engine, chosen.drafter, workload, chosen.k) for s in known)
+    return next((length for length in found if length is not None), None)
+
+
+def write(profile: Profile, depth: str | None, runs: Path) -> int:
+    """Add forecasts for what is not measured yet; returns their number. Earlier forecasts stay as they were made."""
+    made = make(profile, depth, runs)
+    if len(made):
+        both = [part for part in (read(runs, profile.name), made) if len(part)]
+        text = pd.concat(both, ignore_index=True).to_csv(index=False, float_format="%.6g")
+        write_atomic(tables.home(runs, profile.name) / FILE, text.encode())
+    return len(made)
+
+
+def read(runs: str | Path, profile: str) -> pd.DataFrame:
+    """All forecasts ever made for these runs; empty where none was. UserError for a file that cannot be read."""
+    place = tables.home(runs, profile) / FILE
+    if not place.is_file():
+        return pd.DataFrame(columns=COLUMNS)
+    try:
+        return pd.read_csv(place)[COLUMNS]
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{place} cannot be read ({error}); delete it, its forecasts are lost.") from error
+
+
+def scored(runs: str | Path, profile: str) -> pd.DataFrame:
+    """Forecasts beside what was measured after them: COLUMNS, measured, error (relative), within.
+
+    Of several forecasts for a point the last made before its first cell started counts.
+    """
+    made, cells = read(runs, profile), tables.cells(runs, profile)
+    columns = [*COLUMNS, "measured", "error", "within"]
+    if made.empty or cells.empty:
+        return pd.DataFrame(columns=columns)
+    starts = cells.groupby(PLACE).started_at.min().rename("started_at").reset_index()
+    before = made.merge(starts, on=PLACE)
+    stamps = [pd.to_datetime(before[c], utc=True, format="ISO8601") for c in ("made_at", "started_at")]
+    before = before[stamps[0] < stamps[1]].sort_values("made_at").drop_duplicates(PLACE, keep="last")
+    parts = []
+    for _, part in cells.groupby("engine"):
+        rows = step_model.points(part, tables.requests(runs, profile), payoff.drafters(profile))
+        parts.append(step_model.scored(before, rows))
+    return pd.concat(parts, ignore_index=True).reindex(columns=columns) if parts else pd.DataFrame(columns=columns)
+
+
+def show(profile: Profile, depth: str | None, runs: Path) -> int:
+    """`python -m runners forecast`: write them and print them; UserError when nothing measured tells any."""
+    before = len(read(runs, profile.name))
+    if not write(profile, depth, runs):
+        raise UserError(
+            f"Nothing to forecast for {profile.name}: every speculative point is measured, or no cells tell its "
+            "engine's step cost and its drafter's acceptance yet."
+        )
+    made = read(runs, profile.name).iloc[before:]
+    print(made[[*PLACE, "tokens_per_step", "speed_up", "speed_up_lo", "speed_up_hi", "length_from"]].to_string())
+    return 0
+
+
+def said(scores: pd.DataFrame) -> str:
+    """One sentence on how forecasts did; new points apart from those that the model had seen."""
+    if scores.empty:
+        return f"Forecasts made before measuring: {tables.NOT_MEASURED}."
+    parts = []
+    for words, seen in (("new points", False), ("points that the model had seen in earlier runs", True)):
+        part = scores[scores["seen"].astype(bool) == seen]
+        if len(part):
+            median, worst = payoff.errors(part)
+            inside = part["within"].astype(bool).mean()
+            parts.append(f"{len(part)} {words}: median error {median:.1%}, worst {worst:.1%}, {inside:.0%} inside")
+    return f"**{'; '.join(parts)}.** Inside: the measured speed-up lies in the forecast's interval."
+
+
+def shown(scores: pd.DataFrame) -> pd.DataFrame:
+    """Forecast beside measured, for reading."""
+    triples = scores[["speed_up", "speed_up_lo", "speed_up_hi"]].itertuples(index=False)
+    return pd.DataFrame(
+        {
+            "configuration": scores["configuration"],
+            "workload": scores["workload"],
+            "C": scores["concurrency"],
+            "forecast": [intervals.written(*v) for v in triples],
+            "measured": scores["measured"].astype(float).round(2),
+            "error": [f"{e:+.1%}" for e in scores["error"].astype(float)],
+            "accept length by": scores["length_from"],
+            "new": ["no" if s else "yes" for s in scores["seen"].astype(bool)],
+            "made at": scores["made_at"],
+        }
+    )

