@@ -27,19 +27,21 @@ class Point:
         return prompt_set.take(self.requests, self.repeat * self.requests)
 
 
-def points(profile: Profile, depth: str | None) -> list[Point]:
-    """Every point of a configuration, in the order they are measured: round, concurrency, repeat, prompt set.
+def points(profile: Profile, depth: str | None, configuration: str | None = None) -> list[Point]:
+    """Every point of a configuration (of any that leaves none out), in the order they are measured: round,
+    concurrency, repeat, prompt set.
 
     A round is one server start of each configuration in turn, so repeats are interleaved (ABCABC) as far
     as starts allow; inside a round a concurrency's points stand together, so that one warm-up serves them.
     """
     chosen = profile.depth(depth)
+    only = profile.configuration(configuration).prompt_sets if configuration else None
     return [
         Point(workload, concurrency, repeat, round_, chosen.requests[concurrency])
         for round_ in range(chosen.rounds)
         for concurrency in profile.workload.concurrencies
         for repeat in range(round_, chosen.repeats[concurrency], chosen.rounds)
-        for workload in profile.workload.prompt_sets
+        for workload in only or profile.workload.prompt_sets
     ]
 
 
@@ -80,7 +82,7 @@ def missing(
 ) -> list[Point]:
     """The points without a finished cell, of one round or of all."""
     done = Ledger(runs / profile.name / configuration).finished()
-    wanted = [p for p in points(profile, depth) if round_ is None or p.round == round_]
+    wanted = [p for p in points(profile, depth, configuration) if round_ is None or p.round == round_]
     return [p for p in wanted if key(profile, configuration, p) not in done]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from runners import acceptance, campaign, intervals, paths, payoff, provenance, step_model, tables
+from runners import acceptance, campaign, drafters, intervals, paths, payoff, provenance, step_model, tables
 from runners.errors import UserError
 from runners.ledger import write_atomic
 from runners.profile import Profile
@@ -29,7 +29,8 @@ class Source:
         self.cells = tables.cells(runs, profile)
         self.requests = tables.requests(runs, profile)
         found = tables.plan(profile)
-        self.drafter_of = {n: c.drafter for n, c in found.configurations.items()} if found else {}
+        named = found.configurations.items() if found else ()
+        self.drafter_of = {n: drafters.digest(found, c.drafter) for n, c in named if c.drafter}
         self.models = payoff.models(self.cells, self.requests, payoff.drafters(profile)) if len(self.cells) else {}
 
     def context(self, workload: str, output_tokens: int) -> float | None:
@@ -39,7 +40,9 @@ class Source:
         return float(own.mean() + output_tokens / 2) if len(own) else None
 
     def length(self, engine: str, drafter: str, workload: str, k: int) -> tuple[float, str] | None:
-        """(tokens per step at K, where from) by the drafter's acceptance by position, on this workload or its base."""
+        """(tokens per step at K, where from) by the acceptance by position of the drafter of this digest, on this
+        workload or its base.
+        """
         names = [n for n, d in self.drafter_of.items() if d == drafter]
         own = tables.ok(self.cells)
         own = own[own.configuration.isin(names) & (own.engine == engine) & own.forced_accept_length.isna()]
@@ -85,13 +88,13 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
     measured = tables.cells(runs, profile.name)
     started = set(zip(*(measured[c] for c in PLACE), strict=True))
     made_at, rows = provenance.now(), []
-    points = dict.fromkeys((p.workload, p.concurrency) for p in campaign.points(profile, depth))
     for name in profile.at_depth(depth or profile.workload.default_depth):
         chosen = profile.configuration(name)
         if chosen.method != "eagle3":
             continue
         group = groups.get(name, name)
         source = next((s for s in known if _tells(s, chosen.engine, group)), None)
+        points = dict.fromkeys((p.workload, p.concurrency) for p in campaign.points(profile, depth, name))
         for workload, concurrency in points if source else ():
             if (name, workload, concurrency) in started:
                 continue
@@ -119,7 +122,8 @@ def _length(profile: Profile, name: str, workload: str, known: list[Source]) -> 
     chosen = profile.configuration(name)
     if chosen.forced_accept_length is not None:
         return chosen.forced_accept_length, "pretended"
-    found = (s.length(chosen.engine, chosen.drafter, workload, chosen.k) for s in known)
+    digest = drafters.digest(profile, chosen.drafter)
+    found = (s.length(chosen.engine, digest, workload, chosen.k) for s in known)
     return next((length for length in found if length is not None), None)
 
 

@@ -48,7 +48,7 @@ def configuration(
     """
     profile.configuration(name)  # an unknown name is an error before anything else
     ledger = Ledger(runs / profile.name / name)
-    every = [p for d in profile.workload.depths for p in campaign.points(profile, d)]
+    every = [p for d in profile.workload.depths for p in campaign.points(profile, d, name)]
     moved = ledger.set_aside({campaign.key(profile, name, p) for p in every})
     if moved:
         progress.say(f"{name}: {moved} cells were measured with other settings; they are in cells.old.jsonl now")

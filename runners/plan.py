@@ -32,7 +32,7 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
             print(f"[{name}] {c.title}\n  depth {depth} leaves it out; name it with --only, or take a deeper one\n")
             continue
         todo = campaign.missing(profile, name, depth, runs)
-        every = campaign.points(profile, depth)
+        every = campaign.points(profile, depth, name)
         print(f"[{name}] {c.title}")
         if c.note:
             print(f"  note         {c.note}")

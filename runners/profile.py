@@ -77,6 +77,10 @@ class Profile(Strict):
                 )
             if c.engine not in self.engines:
                 raise ValueError(f"configuration `{name}`: engine `{c.engine}` is none of {sorted(self.engines)}")
+            unknown = sorted(set(c.prompt_sets or ()) - set(self.workload.prompt_sets))
+            if unknown:
+                known = ", ".join(self.workload.prompt_sets)
+                raise ValueError(f"configuration `{name}`: prompt set `{unknown[0]}` is none of {known}")
             if c.drafter is not None and c.drafter not in self.drafters:
                 raise ValueError(f"configuration `{name}`: drafter `{c.drafter}` is none of {sorted(self.drafters)}")
         return self

@@ -111,6 +111,7 @@ class Configuration(Strict):
     flags: dict[str, Any] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     attach: Attach | None = None
+    prompt_sets: list[str] | None = Field(default=None, min_length=1)  # only these of the workload's
     note: str = ""
 
     @model_validator(mode="after")

@@ -51,9 +51,12 @@ def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions
     chat = made[(made.workload == "chat") & (made.concurrency == 1)].set_index("configuration")
     if "llamacpp-forced-2.0" in chat.index:  # until the sweeps themselves are published they are all to come
         assert chat.loc["llamacpp-forced-2.0", "tokens_per_step"] == 2.0
-        k1, k2, k3 = (chat.loc[f"llamacpp-eagle3-k{k}", "tokens_per_step"] for k in (1, 2, 3))
-        assert 1 < k1 < k2 < k3 < 4
-        assert "positions of" in chat.loc["llamacpp-eagle3-k2", "length_from"]
+    lab = forecasts.Source(forecasts.paths.PUBLISHED_RUNS, PROFILE)
+    digest = forecasts.drafters.digest(load(PROFILE), "aligned")
+    lengths = [lab.length("vllm", digest, "chat@256", k) for k in (1, 2, 3, 5)]
+    assert 1 < lengths[0][0] < lengths[1][0] < lengths[2][0] < lengths[3][0] < 4
+    assert lengths[0][1] == "positions of vllm-eagle3-aligned"
+    assert lab.length("vllm", "another drafter", "chat", 3) is None
 
 
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
