@@ -9,6 +9,7 @@ from runners import __version__
 from runners.errors import UserError
 
 DEFAULT_PROFILE = "lab-cpu"
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -105,7 +106,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+        # Of the disk or of a path that was given; anything else is a fault of ours and shows itself whole.
+        if error.errno not in DISK:
             raise
         where = error.filename or "the disk"
         print(f"error: {where}: {error.strerror}; finished cells are kept, mend it and run again", file=sys.stderr)

@@ -5,6 +5,7 @@ executed when it is read: notebooks in it are shown, not run.
 """
 
 import hashlib
+import contextlib
 import io
 import shutil
 import tarfile
@@ -37,14 +38,19 @@ def share(profile: Profile, runs: Path, out: Path) -> Path:
         raise UserError(f"{out} does not end in {ENDING}; name the archive so.")
     part = out.with_name(out.name + ".part")
     definition = yaml.safe_dump(profile.model_dump(mode="json"), sort_keys=False).encode()
-    with tarfile.open(part, "w:gz") as archive:
-        info = tarfile.TarInfo(f"{profile.name}/profile.yaml")
-        info.size = len(definition)
-        archive.addfile(info, io.BytesIO(definition))
-        for path in sorted(source.rglob("*")):
-            if path.is_file() and path.suffix in KEPT and path.name != "profile.yaml":
-                archive.add(path, f"{profile.name}/{path.relative_to(source)}", filter=_nameless)
-    part.replace(out)
+    try:
+        with tarfile.open(part, "w:gz") as archive:
+            info = tarfile.TarInfo(f"{profile.name}/profile.yaml")
+            info.size = len(definition)
+            archive.addfile(info, io.BytesIO(definition))
+            for path in sorted(source.rglob("*")):
+                if path.is_file() and path.suffix in KEPT and path.name != "profile.yaml":
+                    archive.add(path, f"{profile.name}/{path.relative_to(source)}", filter=_nameless)
+        part.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise UserError(f"{out} could not be written ({error.strerror}); name another place with --out.") from error
     return out
 
 

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import yaml
 
-from runners import paths
+from runners import inputs, paths
 from runners import profile as profiles
 from runners.errors import UserError
+from runners.ledger import ledger_lines
 from runners.tables import SIMULATED
 
 SOURCE = paths.ROOT / "book"
@@ -104,7 +105,10 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
             f"{folder} holds no executed {', '.join(missing)} notebook; measure first: make report PROFILE={profile}"
         )
     for name in ANALYSES:
-        notebook = json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8"))
+        advice = f"run it again: make report PROFILE={profile}"
+        notebook = inputs.read_json(folder / f"{name}.ipynb", dict, advice)
+        if not {"metadata", "cells"} <= set(notebook):
+            raise UserError(f"{folder / name}.ipynb is no notebook; {advice}.")
         if notebook["metadata"].get("papermill", {}).get("exception"):
             raise UserError(f"{folder / name}.ipynb stopped at an error; run it again: make report PROFILE={profile}")
     tree = Path(build_dir) / "source"
@@ -139,8 +143,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
 
 def is_simulated(folder: Path) -> bool:
     """Do these runs come from a rehearsal? The cells themselves say so."""
-    texts = (ledger.read_text(encoding="utf-8").splitlines() for ledger in folder.glob("*/cells.jsonl"))
-    return any(json.loads(line).get("simulated") for lines in texts for line in lines if line.strip())
+    return any(row.get("simulated") for path in folder.glob("*/cells.jsonl") for row in ledger_lines(path))
 
 
 def mark_simulated(tree: Path, notebooks: Path) -> None:

@@ -119,7 +119,7 @@ class Clock:
                     if row["status"] == "ok":
                         place = (configuration, row["workload"], row["concurrency"])
                         self._cells.setdefault(place, []).append((row["output_tokens"], row["seconds"]))
-                for start in ledger.read_json("timeline.json", []):
+                for start in ledger.starts():
                     self._starts[configuration] = start["ready_seconds"]
 
     def known(self) -> bool:

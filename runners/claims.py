@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-import yaml
 from pydantic import ValidationError, model_validator
 
-from runners import expressions, metrics, paths
+from runners import expressions, inputs, metrics, paths
 from runners.errors import UserError
 from runners.profile_parts import Strict
 from runners.tables import NOT_MEASURED, plan
@@ -94,16 +93,11 @@ class Checked:
 
 def load(place: Path = PLACE) -> list[Claim]:
     """UserError that names the file and the first fault."""
-    if not place.is_file():
-        raise UserError(f"{place} is missing; restore it from the repository.")
+    content = inputs.read_yaml(place, str(place.name))
     try:
-        return File.model_validate(yaml.safe_load(place.read_text(encoding="utf-8"))).claims
-    except yaml.YAMLError as error:
-        raise UserError(f"{place.name} is not valid YAML: {getattr(error, 'problem', error)}.") from error
+        return File.model_validate(content).claims
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(p) for p in first["loc"])
-        raise UserError(f"{place.name}: {where}: {first['msg'].removeprefix('Value error, ')}.") from error
+        raise UserError(f"{place.name}: {inputs.first_fault(error)}.") from error
 
 
 def check(claims: list[Claim], profile: str, figures: metrics.Metrics) -> list[Checked]:

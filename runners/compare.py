@@ -4,12 +4,11 @@ Two machines, or one machine twice (a fresh run against the published one: does 
 machines are not compared: only ratios to each one's own base are, which is what a verdict rests on.
 """
 
-import json
 from pathlib import Path
 
 import pandas as pd
 
-from runners import breakeven, intervals, paths, tables, verdict
+from runners import breakeven, inputs, intervals, paths, tables, verdict
 from runners.errors import UserError
 
 RATIOS = {
@@ -99,9 +98,11 @@ def _machine(root: Path, profile: str) -> str:
     for folder in tables.folders(root, profile):
         file = folder / "environment.json"
         if file.is_file():
-            facts = json.loads(file.read_text())
-            hardware = facts.get("hardware", {})
-            gpus = hardware.get("gpus") or []
-            parts = [hardware.get("cpu"), f"{len(gpus)} x {gpus[0]}" if gpus else "", facts.get("recorded_at", "")[:10]]
-            return ", ".join(p for p in parts if p)
+            facts = inputs.read_json(file, dict, "delete it: only what the machine was is lost")
+            hardware = facts.get("hardware")
+            hardware = hardware if isinstance(hardware, dict) else {}
+            gpus = hardware.get("gpus")
+            gpus = f"{len(gpus)} x {gpus[0]}" if isinstance(gpus, list) and gpus else ""
+            parts = [hardware.get("cpu"), gpus, str(facts.get("recorded_at") or "")[:10]]
+            return ", ".join(str(p) for p in parts if p)
     return "machine not recorded"

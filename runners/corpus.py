@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from runners import inputs
 from runners.errors import UserError
 from runners.paths import DATA
 
@@ -71,7 +70,7 @@ def compose(count: int, seed: int = 0, source: Path = SOURCE) -> list[CorpusProm
 def _read(source: Path) -> dict[str, Any]:
     if not source.is_file():
         raise UserError(f"No {source}; it holds what the training prompts are composed of.")
-    return yaml.safe_load(source.read_text())
+    return inputs.read_yaml(source, source.name)
 
 
 def _subjects(kind: str, words: dict[str, Any]) -> list[str]:

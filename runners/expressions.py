@@ -68,7 +68,10 @@ def _value(node: ast.AST, figure: Callable[[str], Figure]) -> Figure:
         (left, left_text), (right, right_text) = _value(node.left, figure), _value(node.right, figure)
         if isinstance(node.op, TIGHT):
             left_text, right_text = _wrapped(node.left, left_text), _wrapped(node.right, right_text)
-        return function(left, right), left_text + sign + right_text
+        try:
+            return function(left, right), left_text + sign + right_text
+        except OverflowError as error:
+            raise NotAnExpression(f"too large: {ast.unparse(node)[:80]}") from error
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
         value, text = _value(node.operand, figure)
         return (-value, f"−{text}") if isinstance(node.op, ast.USub) else (not value, f"not {text}")

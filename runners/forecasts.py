@@ -142,10 +142,19 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
     place = tables.home(runs, profile) / FILE
     if not place.is_file():
         return pd.DataFrame(columns=COLUMNS)
+    advice = "delete it: only its forecasts are lost"
     try:
-        return pd.read_csv(place)[COLUMNS]
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{place} cannot be read ({error}); delete it, its forecasts are lost.") from error
+        frame = pd.read_csv(place)
+        missing = sorted(set(COLUMNS) - set(frame.columns))
+        if missing:
+            raise UserError(f"{profile}/{FILE} has no column {missing[0]}; {advice}.")
+        numbers = ["k", "concurrency", "batch", "context", "tokens_per_step", "speed_up", "speed_up_lo", "speed_up_hi"]
+        frame = frame.assign(**{c: pd.to_numeric(frame[c]) for c in numbers})
+        frame["made_at"] = pd.to_datetime(frame["made_at"], utc=True, format="ISO8601").map(pd.Timestamp.isoformat)
+        return frame.astype({"concurrency": "int64"})[COLUMNS]
+    except (OSError, ValueError) as error:
+        words = " ".join(str(error).split())[:120]
+        raise UserError(f"{profile}/{FILE} cannot be read ({words}); {advice}.") from error
 
 
 def scored(runs: str | Path, profile: str) -> pd.DataFrame:

@@ -4,6 +4,7 @@ Raw counts are stored and rates derived on read. Appends are atomic: the file is
 its place, synced and renamed, so that an interruption leaves either the old ledger or the new one.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -14,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from runners import inputs
 from runners.errors import UserError
 from runners.load import Result
 
@@ -42,7 +44,8 @@ def write_atomic(path: Path, content: bytes) -> None:
             os.fsync(handle.fileno())
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         raise UserError(
             f"{path} could not be written ({error.strerror}); finished cells are kept, run again."
         ) from error
@@ -51,7 +54,8 @@ def write_atomic(path: Path, content: bytes) -> None:
 def json_lines(path: Path) -> list[tuple[str, dict]]:
     """(where, object) of each line of a JSONL file; UserError names the file and the line that cannot be read."""
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    text = inputs.text_of(path, f"{path.parent.name}/{path.name}")
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         where = f"{path.parent.name}/{path.name}, line {number}"
@@ -69,8 +73,9 @@ def ledger_lines(path: Path) -> list[dict]:
     """The rows of one cells.jsonl; UserError names the file and the line that is no cell of this schema."""
     rows = []
     for where, row in json_lines(path):
-        if "key" not in row:
-            raise UserError(f"{where} is no cell (it has no key); remove that line and run the report again.")
+        fault = _fault(row)
+        if fault:
+            raise UserError(f"{where} is no cell ({fault}); remove that line and run the report again.")
         if row.get("schema_version") != SCHEMA_VERSION:
             raise UserError(
                 f"{where} has schema_version {row.get('schema_version')!r}, not {SCHEMA_VERSION}; "
@@ -78,6 +83,21 @@ def ledger_lines(path: Path) -> list[dict]:
             )
         rows.append(row)
     return rows
+
+
+def _fault(row: dict) -> str | None:
+    """What keeps a row from being a cell: the fields that everything else relies on."""
+    for name in ("key", "configuration", "engine", "method", "workload", "status"):
+        if not isinstance(row.get(name), str):
+            return f"`{name}` is no text" if name in row else f"it has no {name}"
+    for name, least in (("concurrency", 1), ("repeat", 0)):
+        value = row.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            return f"`{name}` is no whole number from {least}"
+    reasons = row.get("reasons")
+    if reasons is not None and not (isinstance(reasons, list) and all(isinstance(r, str) for r in reasons)):
+        return "`reasons` is no list of texts"
+    return None
 
 
 def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
@@ -143,6 +163,11 @@ class Ledger:
     def write_json(self, name: str, content: Any) -> None:
         write_atomic(self.folder / name, (json.dumps(content, indent=1, default=str) + "\n").encode())
 
-    def read_json(self, name: str, default: Any = None) -> Any:
-        path = self.folder / name
-        return json.loads(path.read_text()) if path.is_file() else default
+    def starts(self) -> list[dict[str, Any]]:
+        """Each start of the server: started_at, ready_seconds and phases (name, start_s, end_s)."""
+        path = self.folder / "timeline.json"
+        advice = "delete it: only the times of earlier starts are lost"
+        found = inputs.read_json(path, list, advice) if path.is_file() else []
+        if not all(isinstance(s, dict) and {"ready_seconds", "phases"} <= set(s) for s in found):
+            raise UserError(f"{path.parent.name}/{path.name} holds something else than starts; {advice}.")
+        return found

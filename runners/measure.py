@@ -213,7 +213,7 @@ def _keep_log(log: Path, ledger: Ledger, tools: Instruments) -> None:
 
 def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running) -> None:
     """timeline.json gains this start; environment.json says what was started, on what."""
-    starts: list[dict[str, Any]] = ledger.read_json("timeline.json", [])
+    starts: list[dict[str, Any]] = ledger.starts()
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]
     starts.append({"started_at": provenance.now(), "ready_seconds": live.ready_seconds, "phases": phases})
     ledger.write_json("timeline.json", starts)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from runners import gpus, paths, preflight_configuration
+from runners import gpus, inputs, paths, preflight_configuration
 from runners.errors import UserError
 from runners.profile import load
 from runners.profile_parts import EngineSpec
@@ -47,12 +47,21 @@ def text(name: str, target: str | None, drafter: str | None, pythons: list[str])
         f"title: {_title(target, found)}",
         *_hardware(found),
         *_target(target),
-        *(["drafters:", "  eagle3:", f"    path: {Path(drafter).resolve()}"] if drafter else []),
+        *_drafter(drafter),
         *_engine_lines(engines, len(found)),
         *_configurations(engines, bool(drafter)),
         *_workload(bool(found)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _drafter(drafter: str | None) -> list[str]:
+    if drafter is None:
+        return []
+    folder = Path(drafter).resolve()
+    if not (folder / "config.json").is_file():
+        raise UserError(f"--drafter {folder} is no drafter's folder (it has no config.json); give another.")
+    return ["drafters:", "  eagle3:", f"    path: {json.dumps(str(folder))}"]
 
 
 def _title(target: str | None, found: list[gpus.Gpu]) -> str:
@@ -90,25 +99,22 @@ def _target(target: str | None) -> list[str]:
     folder = Path(target).resolve()
     if folder.suffix == ".gguf" or not (folder / "config.json").is_file():
         raise UserError(f"{folder} is no Hugging Face folder (it has no config.json); give the model's folder.")
-    try:
-        config = json.loads((folder / "config.json").read_text())
-    except ValueError as error:
-        raise UserError(f"{folder / 'config.json'} is not JSON ({error}); copy the model again.") from error
-    inner = config | config.get("text_config", {})
+    config = inputs.read_json(folder / "config.json", dict, "copy the model again")
+    inner = config | (config.get("text_config") or {})
     size = sum(p.stat().st_size for p in folder.glob("*.safetensors"))
-    quantised = inner.get("quantization_config", {}).get("quant_method")
+    quantised = (inner.get("quantization_config") or {}).get("quant_method")
     precision = quantised or inner.get("dtype") or inner.get("torch_dtype") or "BF16"
-    limit = inner.get("max_position_embeddings", 8192)
+    limit = inner.get("max_position_embeddings") or 8192
     return [
         "target:",
-        f"  name: {folder.name}",
+        f"  name: {json.dumps(folder.name)}",
         f"  precision: {precision}",
         f"  layers: {inner.get('num_hidden_layers', 0)}",
         f"  hidden_size: {inner.get('hidden_size', 0)}",
         f"  vocab_size: {inner.get('vocab_size', 0)}",
         f"  context_length: {min(limit, 8192)}     # of one request; the model's own limit is {limit}",
         f"  bytes_on_disk: {size}",
-        f"  path: {folder}",
+        f"  path: {json.dumps(str(folder))}",
     ]
 
 

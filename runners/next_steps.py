@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-import yaml
 from pydantic import ValidationError
 
-from runners import expressions, metrics, paths
+from runners import expressions, inputs, metrics, paths
 from runners.errors import UserError
 from runners.profile_parts import Strict
 from runners.tables import NOT_MEASURED
@@ -32,12 +31,11 @@ class File(Strict):
 
 def load(place: Path = PLACE) -> list[Option]:
     """UserError that names the file and the first fault."""
+    content = inputs.read_yaml(place, str(place.name))
     try:
-        return File.model_validate(yaml.safe_load(place.read_text(encoding="utf-8"))).options
-    except OSError as error:
-        raise UserError(f"{place} cannot be read ({error.strerror}); restore it from the repository.") from error
-    except (yaml.YAMLError, ValidationError) as error:
-        raise UserError(f"{place.name}: {str(error).splitlines()[0]}.") from error
+        return File.model_validate(content).options
+    except ValidationError as error:
+        raise UserError(f"{place.name}: {inputs.first_fault(error)}.") from error
 
 
 def bound(expression: str | None, figures: metrics.Metrics) -> tuple[float | None, str]:

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from runners import paths
+from runners import inputs, paths
 from runners.errors import UserError
 from runners.profile_parts import (
     Configuration,
@@ -17,6 +16,7 @@ from runners.profile_parts import (
     EngineSpec,
     Gates,
     Hardware,
+    Positive,
     Strict,
     Target,
     Timing,
@@ -26,8 +26,13 @@ from runners.profile_parts import (
 from runners.readers import reader
 
 
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+# Folders that stand beside those of the configurations in a profile's runs.
+RESERVED = ("alignment", "notebooks")
+
+
 class Profile(Strict):
-    name: str
+    name: str = Field(pattern=f"^{NAME}$")  # of a folder too
     title: str
     simulated: bool = False  # a rehearsal against stand-in engines: marked everywhere, never published
     hardware: Hardware
@@ -35,19 +40,21 @@ class Profile(Strict):
     extends: str | None = None  # the profile this one's file was laid over
     drafters: dict[str, Drafter] = Field(default_factory=dict)
     engines: dict[EngineKind, EngineSpec]
-    configurations: dict[str, Configuration]
+    configurations: dict[str, Configuration] = Field(min_length=1)
     workload: Workload
-    budgets: dict[EngineKind, dict[str, float]]
-    stall_seconds: float = 60
-    livelock_seconds: float = 900
-    request_timeout_seconds: float = 300
+    budgets: dict[EngineKind, dict[str, Positive]]
+    stall_seconds: float = Field(default=60, gt=0)
+    livelock_seconds: float = Field(default=900, gt=0)
+    request_timeout_seconds: float = Field(default=300, gt=0)
     gates: Gates = Field(default_factory=Gates)
     timing: Timing = Field(default_factory=Timing)
     training: Training | None = None
-    practical_margin: float = 0.03  # a smaller difference than this is called none
+    practical_margin: float = Field(default=0.03, ge=0, lt=1)  # a smaller difference than this is called none
 
     @model_validator(mode="after")
     def names_meet(self) -> "Profile":
+        if self.training and max(self.training.boundaries) >= self.target.layers:
+            raise ValueError(f"training: a boundary lies beyond the target's {self.target.layers} layers")
         if self.training and self.training.configuration not in self.configurations:
             raise ValueError(f"training: configuration `{self.training.configuration}` is none of the profile's")
         for name, drafter in self.drafters.items():
@@ -64,6 +71,16 @@ class Profile(Strict):
             unknown = sorted(set(depth.leave_out) - set(self.configurations))
             if unknown:
                 raise ValueError(f"depth `{depth_name}`: `leave_out` names `{unknown[0]}`, which is no configuration")
+            if set(depth.leave_out) >= set(self.configurations):
+                raise ValueError(f"depth `{depth_name}`: `leave_out` leaves no configuration to measure")
+        longest = self.target.context_length - self.workload.output_tokens
+        for prompt_set in self.workload.prompt_sets:
+            context = prompt_set.partition("@")[2]
+            if longest <= 0 or (context.isdigit() and int(context) >= longest):
+                raise ValueError(
+                    f"prompt set `{prompt_set}` and {self.workload.output_tokens} output tokens do not fit into "
+                    f"`context_length: {self.target.context_length}`"
+                )
         for kind, phases in self.budgets.items():
             known = ["default", "importing", *(phase for phase, _ in reader(kind).PHASES)]
             unknown = sorted(set(phases) - set(known))
@@ -71,9 +88,10 @@ class Profile(Strict):
                 # A phase nobody enters would leave the default in force without a word.
                 raise ValueError(f"budgets of {kind}: no load phase `{unknown[0]}`; there are {', '.join(known)}")
         for name, c in self.configurations.items():
-            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            if not re.fullmatch(NAME, name) or name in RESERVED:
                 raise ValueError(
-                    f"configuration `{name}`: a name holds letters, digits, dots, dashes and underscores only"
+                    f"configuration `{name}`: a name holds letters, digits, dots, dashes and underscores only, and is "
+                    f"none of {', '.join(RESERVED)}"
                 )
             if c.engine not in self.engines:
                 raise ValueError(f"configuration `{name}`: engine `{c.engine}` is none of {sorted(self.engines)}")
@@ -122,14 +140,7 @@ def load(name: str) -> Profile:
     path = Path(name) if name.endswith((".yaml", ".yml")) else paths.PROFILES / f"{name}.yaml"
     if not path.is_file():
         raise UserError(f"No profile '{name}'; give one of {', '.join(names())}, or the path of a YAML file.")
-    try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" line {mark.line + 1}" if mark else ""
-        raise UserError(f"Profile {path.name}{place} is not valid YAML: {getattr(error, 'problem', error)}.") from error
-    if not isinstance(content, dict):
-        raise UserError(f"Profile {path.name} holds no mapping; see runners/profiles/lab-cpu.yaml for the form.")
+    content = inputs.read_yaml(path, f"Profile {path.name}")
     content.setdefault("name", path.stem)
     if "extends" in content:
         content = _extended(content, path)
@@ -145,7 +156,7 @@ def _extended(content: dict, path: Path) -> dict:
     place = paths.PROFILES / f"{parent}.yaml"
     if not place.is_file():
         raise UserError(f"Profile {path.name} extends '{parent}', which is none of {', '.join(names())}.")
-    base = yaml.safe_load(place.read_text())
+    base = inputs.read_yaml(place, f"Profile {place.name}")
     if "extends" in base:
         raise UserError(f"Profile {path.name} extends {parent}, which extends another itself; name that one.")
     for key in ("configurations", "training"):
@@ -153,6 +164,8 @@ def _extended(content: dict, path: Path) -> dict:
     merged = base | content
     for key in ("drafters", "engines", "workload", "gates"):
         if key in base and key in content:
+            if not isinstance(content[key], dict):
+                raise UserError(f"Profile {path.name}: `{key}` holds no mapping; leave it out to have {parent}'s.")
             merged[key] = base[key] | content[key]
     return merged
 

@@ -1,11 +1,24 @@
 """The sections of a profile: what each key may hold. A profile is put together from them in profile.py."""
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 EngineKind = Literal["llamacpp", "vllm", "sglang"]
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+Boundary = Annotated[int, Field(ge=0)]
+# A NUL or an equals sign would be refused by the system only when the server starts.
+Environment = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Annotated[str, Field(pattern=r"^[^\x00]*$")]]
 Method = Literal["none", "ngram", "eagle3"]
+
+
+# What scripts/derive_drafter.py can do to a drafter.
+Change = Literal[
+    *("random-head", "wrong-map", "rope-base", "norm-flag", "aux-order", "boundary+1", "boundary-1", "int4"),
+    *("bfloat16", "short-context", "noise-0.2", "noise-0.4"),
+]
 
 
 class Strict(BaseModel):
@@ -16,10 +29,10 @@ class Hardware(Strict):
     """What the profile expects of the machine; words for the reader, numbers for the checks."""
 
     description: str
-    cpu_cores: int | None = None
-    gpus: int = 0
+    cpu_cores: int | None = Field(default=None, ge=1)
+    gpus: int = Field(default=0, ge=0)
     gpu_name: str | None = None
-    gpu_memory_gib: float | None = None
+    gpu_memory_gib: float | None = Field(default=None, gt=0)
 
 
 class Target(Strict):
@@ -27,11 +40,11 @@ class Target(Strict):
 
     name: str
     precision: str
-    layers: int
-    hidden_size: int
-    vocab_size: int
-    context_length: int
-    bytes_on_disk: int
+    layers: int = Field(ge=1)
+    hidden_size: int = Field(ge=1)
+    vocab_size: int = Field(ge=1)
+    context_length: int = Field(ge=2)
+    bytes_on_disk: int = Field(ge=1)
     path: str | None = None  # a folder or file that is already on the box
     package: str | None = None  # name==version
     package_sha256: str | None = None
@@ -59,8 +72,8 @@ class Drafter(Strict):
     path: str | None = None
     made: Literal["untrained", "derived"] | None = None
     source: str | None = None
-    change: str | None = None
-    seed: int = 0
+    change: Change | None = None
+    seed: int = Field(default=0, ge=0)
     note: str = ""
 
     @model_validator(mode="after")
@@ -80,9 +93,9 @@ class EngineSpec(Strict):
     python: str | None = None
     command: list[str] | None = None
     host: str = "127.0.0.1"
-    port: int | None = None  # None: any free port
+    port: int | None = Field(default=None, ge=1, le=65535)  # None: any free port
     flags: dict[str, Any] = Field(default_factory=dict)  # for each of its configurations
-    env: dict[str, str] = Field(default_factory=dict)
+    env: Environment = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def one_way(self) -> "EngineSpec":
@@ -97,6 +110,13 @@ class Attach(Strict):
     url: str
     model: str | None = None  # its name in requests, where that is not the target's
 
+    @model_validator(mode="after")
+    def reachable(self) -> "Attach":
+        parts = urlsplit(self.url)  # a port out of range raises a ValueError when it is asked for
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError(f"`url: {self.url}` is no address; write it like http://127.0.0.1:8000")
+        return self
+
 
 class Configuration(Strict):
     """One way of serving the target. Flags are the engine's own, written as it writes them."""
@@ -109,7 +129,7 @@ class Configuration(Strict):
     max_running_requests: int = Field(ge=1)
     forced_accept_length: float | None = Field(default=None, ge=1)  # the engine pretends it: text is not judged then
     flags: dict[str, Any] = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
+    env: Environment = Field(default_factory=dict)
     attach: Attach | None = None
     prompt_sets: list[str] | None = Field(default=None, min_length=1)  # only these of the workload's
     note: str = ""
@@ -145,7 +165,7 @@ class Workload(Strict):
     prompt_sets: list[str] = Field(min_length=1)
     output_tokens: int = Field(ge=2)
     concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
-    temperature: float = 0.0
+    temperature: float = Field(default=0.0, ge=0)
     latency_limits: LatencyLimits | None = None  # what goodput counts
     depths: dict[str, Depth]
     default_depth: str = "quick"
@@ -168,27 +188,27 @@ class Workload(Strict):
 class Gates(Strict):
     """Floors and ceilings; a cell outside one is void (reference: book, chapter Method)."""
 
-    distinct_bigram_floor: float = 0.2
-    neighbour_cores_ceiling: float = 0.25
-    steal_ceiling: float = 0.05
-    equal_to_base_floor: float = 0.5
-    equal_to_reference_floor: float | None = None  # None: no reference model on this box
+    distinct_bigram_floor: Share = 0.2
+    neighbour_cores_ceiling: float = Field(default=0.25, gt=0)
+    steal_ceiling: Share = 0.05
+    equal_to_base_floor: Share = 0.5
+    equal_to_reference_floor: Share | None = None  # None: no reference model on this box
     check_neighbours: bool = True
 
 
 class Timing(Strict):
     """What a plan assumes before anything was measured here; replaced by measured seconds as they come."""
 
-    start_seconds: dict[EngineKind, float] = Field(default_factory=dict)
-    stream_tokens_per_second: dict[EngineKind, float] = Field(default_factory=dict)
+    start_seconds: dict[EngineKind, Positive] = Field(default_factory=dict)
+    stream_tokens_per_second: dict[EngineKind, Positive] = Field(default_factory=dict)
 
 
 class TrainingVariant(Strict):
     """The drafter trained a little further under other conditions: a cause of failure at training."""
 
     states: Literal["reference", "llamacpp"] = "reference"  # whose states it sees
-    boundaries: list[int] | None = None  # other ones than it is served with
-    target_noise: float = 0.0  # states and outputs of a sibling target (scripts/perturb_target.py)
+    boundaries: list[Boundary] | None = None  # other ones than it is served with
+    target_noise: float = Field(default=0.0, ge=0)  # states and outputs of a sibling target (scripts/perturb_target.py)
     answers: int = Field(default=400, ge=10)
     epochs: float = Field(default=1, gt=0)
 
@@ -202,7 +222,7 @@ class Training(Strict):
     temperatures: list[float] = Field(min_length=1)  # in turn over the prompts
     seed: int = 0
     # Boundaries of the aux states: i is the input of layer i, whatever an engine calls it.
-    boundaries: list[int] = Field(min_length=1)
+    boundaries: list[Boundary] = Field(min_length=1)
     draft_vocab_size: int = Field(ge=1)
     epochs: float = Field(gt=0)
     tokens_per_batch: int = Field(ge=64)

@@ -16,10 +16,9 @@ from runners.server import ServerDied, ServerStalled
 def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
     """The configuration's name, from this machine's verdict, else from the published one."""
     for root in dict.fromkeys((runs, paths.PUBLISHED_RUNS)):
-        try:
-            found = verdict.load(root, profile.name)
-        except UserError:
+        if not verdict.place(root, profile.name).is_file():
             continue
+        found = verdict.load(root, profile.name)  # a damaged one is an error: the published one may say another thing
         winner = found["uses"].get(use)
         if winner:
             return winner["configuration"]
@@ -43,6 +42,8 @@ def serve(profile: Profile, runs: Path, configuration: str | None, use: str, por
     name = configuration or chosen_by_verdict(profile, runs, use)
     profile.configuration(name)
     if port is not None:
+        if not 1 <= port <= 65535:
+            raise UserError(f"--port {port}: a port lies between 1 and 65535.")
         engine = profile.configurations[name].engine
         spec = profile.engines[engine].model_copy(update={"port": port})
         profile = profile.model_copy(update={"engines": profile.engines | {engine: spec}})

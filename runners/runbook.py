@@ -60,7 +60,7 @@ def outcome(result: Outcome) -> str:
 
 
 def starts(runs: Path, profile: Profile, configuration: str) -> pd.DataFrame | Markdown:
-    found = Ledger(runs / profile.name / configuration).read_json("timeline.json", [])
+    found = Ledger(runs / profile.name / configuration).starts()
     rows = [
         {"start": n, "phase": p["name"], "from s": p["start_s"], "to s": p["end_s"]}
         for n, start in enumerate(found)

@@ -4,15 +4,14 @@ Everything the analysis shows starts from these frames. Nothing is dropped on th
 row with its reasons, and a configuration without a ledger is a row of `statuses` that says why.
 """
 
-import json
 import re
 from pathlib import Path
 
 import pandas as pd
 
-from runners import paths
+from runners import inputs, paths
 from runners.errors import UserError
-from runners.ledger import ledger_lines
+from runners.ledger import Ledger, ledger_lines
 from runners.profile import Profile, load, names
 
 NOT_MEASURED = "not measured here"
@@ -169,8 +168,10 @@ def requests(runs_root: str | Path, profile: str, configuration: str | None = No
             raise UserError(
                 f"{folder.name}/{path.name} cannot be read ({error}); measure that configuration again."
             ) from error
+        if not {"key", "prompt_id"} <= set(frame.columns):
+            raise UserError(f"{folder.name}/{path.name} has other columns than requests; measure that again.")
         frame = frame.reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
-        chosen = {r["key"]: r.get("attempt") for r in resolve(ledger_lines(folder / "cells.jsonl"))}
+        chosen = {r["key"]: r.get("attempt") for r in resolve(Ledger(folder).rows())}
         # Rows without an attempt number come from a ledger that repeats nothing: keep them all.
         wanted = [
             k in chosen and (chosen[k] is None or pd.isna(a) or a == chosen[k])
@@ -221,12 +222,7 @@ def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
             status, reason = "measured", None
         path = found[name] / "status.json" if name in found else None
         if path is not None and path.is_file():
-            try:
-                said = json.loads(path.read_text(encoding="utf-8"))
-            except json.JSONDecodeError as error:
-                raise UserError(
-                    f"{name}/status.json is not JSON ({error.msg}); delete it and run the report again."
-                ) from error
+            said = inputs.read_json(path, dict, "delete it and run the report again")
             status, reason = said.get("status", status), said.get("reason")
         rows.append(
             {
@@ -252,8 +248,7 @@ def eager(runs_root: str | Path, profile: str) -> set[str]:
     found = plan(profile)
     captured = {}
     for folder in folders(runs_root, profile):
-        file = folder / "timeline.json"
-        starts = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+        starts = Ledger(folder).starts()
         if starts:
             captured[folder.name] = any("graph" in phase["name"] for phase in starts[-1]["phases"])
     names = found.configurations if found else {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import breakeven, goodput, intervals, statistics, tables
+from runners import breakeven, goodput, inputs, intervals, statistics, tables
 from runners.errors import UserError
 from runners.intervals import LEVEL, SEED, Interval
 from runners.reasons import MARGIN, NO, NONE, UNDECIDED, YES, cause, flip, kind, pays
@@ -148,7 +148,7 @@ def of(runs_root: str | Path, profile: str) -> dict:
 def write(runs_root: str | Path, profile: str) -> dict:
     """Decide and write <runs>/<profile>/verdict.json, whole or not at all; returns the verdict."""
     verdict = of(runs_root, profile)
-    path = tables.home(runs_root, profile) / "verdict.json"
+    path = place(runs_root, profile)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -156,18 +156,21 @@ def write(runs_root: str | Path, profile: str) -> dict:
     return verdict
 
 
+def place(runs_root: str | Path, profile: str) -> Path:
+    return tables.home(runs_root, profile) / "verdict.json"
+
+
 def load(runs_root: str | Path, profile: str) -> dict:
     """The verdict that `write` left; UserError when there is none or it cannot be read."""
-    path = tables.home(runs_root, profile) / "verdict.json"
+    path = place(runs_root, profile)
     advice = f"run: make report PROFILE={profile}"
     if not path.is_file():
         raise UserError(f"There is no verdict for profile {profile} yet; {advice}")
-    try:
-        verdict = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{profile}/verdict.json is not JSON ({error.msg}); {advice}") from error
+    verdict = inputs.read_json(path, dict, advice)
     if verdict.get("schema_version") != SCHEMA_VERSION:
         raise UserError(f"{profile}/verdict.json has another schema_version than {SCHEMA_VERSION}; {advice}")
+    if not isinstance(verdict.get("uses"), dict) or not isinstance(verdict.get("points"), list):
+        raise UserError(f"{profile}/verdict.json is not whole (no `uses` or `points`); {advice}")
     return verdict
 
 

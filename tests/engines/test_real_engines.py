@@ -60,7 +60,7 @@ def test_a_tiny_cell_on_the_real_engine(tmp_path, kind, configuration):
         assert row["steps"] > 0 and sum(row["accepted_per_position"] or [0]) == 0
         # llama.cpp drafts no further than the answer's last token; vLLM drafts K at every step.
         assert row["drafted"] == 3 * row["steps"] if kind == "vllm" else 0 < row["drafted"] <= 3 * row["steps"]
-    phases = [p["name"] for p in Ledger(tmp_path / p.name / configuration).read_json("timeline.json")[0]["phases"]]
+    phases = [p["name"] for p in Ledger(tmp_path / p.name / configuration).starts()[0]["phases"]]
     assert "loading weights" in phases
     assert set(engine_processes()) <= before, "an orphan"
     assert not campaign.missing(p, configuration, "quick", tmp_path)

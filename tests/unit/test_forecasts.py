@@ -64,7 +64,7 @@ def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
     place = tmp_path / PROFILE / forecasts.FILE
     place.parent.mkdir(parents=True)
     place.write_text("a,b\n1,2\n")
-    with pytest.raises(UserError, match="forecasts.csv cannot be read"):
+    with pytest.raises(UserError, match="forecasts.csv has no column"):
         forecasts.read(tmp_path, PROFILE)
     pd.DataFrame(columns=forecasts.COLUMNS).to_csv(place, index=False)
     assert forecasts.read(tmp_path, PROFILE).empty

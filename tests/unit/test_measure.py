@@ -80,9 +80,9 @@ def test_cells_are_measured_and_never_again(tmp_path):
     assert (requests.first_token_s > requests.sent_s).all() and (requests.last_token_s > requests.first_token_s).all()
     environment = json.loads((ledger.folder / "environment.json").read_text())
     assert str(tmp_path.home()) not in json.dumps(environment["argv"])
-    starts = len(ledger.read_json("timeline.json"))
+    starts = len(ledger.starts())
     measure.configuration(p, "base", None, tmp_path)
-    assert ledger.rows() == rows and len(ledger.read_json("timeline.json")) == starts, "no second start for nothing"
+    assert ledger.rows() == rows and len(ledger.starts()) == starts, "no second start for nothing"
 
 
 def test_only_what_is_missing_is_measured(tmp_path):
