@@ -4,8 +4,8 @@ An archive holds <profile>/... as data/runs does, and the profile itself as <pro
 executed when it is read: notebooks in it are shown, not run.
 """
 
-import hashlib
 import contextlib
+import hashlib
 import io
 import shutil
 import tarfile

@@ -69,25 +69,31 @@ def json_lines(path: Path) -> list[tuple[str, dict]]:
     return rows
 
 
-def ledger_lines(path: Path) -> list[dict]:
-    """The rows of one cells.jsonl; UserError names the file and the line that is no cell of this schema."""
+def ledger_lines(path: Path, whole: bool = False) -> list[dict]:
+    """The rows of one cells.jsonl; UserError names the file and the line that is no cell of this schema.
+
+    whole: every field that an analysis relies on is looked at too.
+    """
     rows = []
     for where, row in json_lines(path):
-        fault = _fault(row)
-        if fault:
-            raise UserError(f"{where} is no cell ({fault}); remove that line and run the report again.")
+        if not isinstance(row.get("key"), str):
+            words = "`key` is no text" if "key" in row else "it has no key"
+            raise UserError(f"{where} is no cell ({words}); remove that line and run the report again.")
         if row.get("schema_version") != SCHEMA_VERSION:
             raise UserError(
                 f"{where} has schema_version {row.get('schema_version')!r}, not {SCHEMA_VERSION}; "
                 "use the release that wrote it or measure again."
             )
+        fault = _fault(row) if whole else None
+        if fault:
+            raise UserError(f"{where} is no cell ({fault}); remove that line and run the report again.")
         rows.append(row)
     return rows
 
 
 def _fault(row: dict) -> str | None:
     """What keeps a row from being a cell: the fields that everything else relies on."""
-    for name in ("key", "configuration", "engine", "method", "workload", "status"):
+    for name in ("configuration", "engine", "method", "workload", "status"):
         if not isinstance(row.get(name), str):
             return f"`{name}` is no text" if name in row else f"it has no {name}"
     for name, least in (("concurrency", 1), ("repeat", 0)):
@@ -120,7 +126,7 @@ class Ledger:
 
     def finished(self) -> set[str]:
         """Keys that need no measuring: those with an `ok` row. A void cell is tried again."""
-        return {row["key"] for row in self.rows() if row["status"] == "ok"}
+        return {row["key"] for row in self.rows() if row.get("status") == "ok"}
 
     def attempts(self, key: str) -> int:
         return sum(row["key"] == key for row in self.rows())

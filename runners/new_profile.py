@@ -44,7 +44,7 @@ def text(name: str, target: str | None, drafter: str | None, pythons: list[str])
     engines = _engines(pythons)
     lines = [
         "# Written by new-profile for this machine. Lines marked CHECK could not be seen here: fill them in.",
-        f"title: {_title(target, found)}",
+        f"title: {json.dumps(_title(target, found))}",
         *_hardware(found),
         *_target(target),
         *_drafter(drafter),

@@ -25,7 +25,6 @@ from runners.profile_parts import (
 )
 from runners.readers import reader
 
-
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 # Folders that stand beside those of the configurations in a profile's runs.
 RESERVED = ("alignment", "notebooks")

@@ -10,7 +10,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 Boundary = Annotated[int, Field(ge=0)]
 # A NUL or an equals sign would be refused by the system only when the server starts.
-Environment = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Annotated[str, Field(pattern=r"^[^\x00]*$")]]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Environment = dict[VariableName, Annotated[str, Field(pattern=r"^[^\x00]*$")]]
 Method = Literal["none", "ngram", "eagle3"]
 
 
@@ -44,7 +45,7 @@ class Target(Strict):
     hidden_size: int = Field(ge=1)
     vocab_size: int = Field(ge=1)
     context_length: int = Field(ge=2)
-    bytes_on_disk: int = Field(ge=1)
+    bytes_on_disk: int = Field(ge=0)  # 0: not known
     path: str | None = None  # a folder or file that is already on the box
     package: str | None = None  # name==version
     package_sha256: str | None = None

@@ -95,6 +95,7 @@ def profiles(tmp_path, monkeypatch):
 @pytest.mark.parametrize("found", [None, [gpus.Gpu("RTX PRO 6000", 96.0, 95.0, "580.1")] * 2])
 def test_a_new_profile_parses_and_says_what_to_check(profiles, monkeypatch, found):
     monkeypatch.setattr(gpus, "found", lambda: found)
+    (profiles / "config.json").write_text("{}")
     new_profile.write("my-box", drafter=str(profiles))
     profile, text = load("my-box"), (profiles / "my-box.yaml").read_text()
     assert profile.hardware.gpus == len(found or []) and "# CHECK" in text

@@ -78,6 +78,9 @@ def test_nothing_measured_gives_empty_frames_with_columns(tmp_path):
     assert tables.statuses(tmp_path, "no-such-profile").empty
 
 
+NAMES = {"configuration": "vllm-base", "engine": "vllm", "method": "none", "workload": "chat"}
+
+
 def _ledger(tmp_path, *lines):
     folder = tmp_path / PROFILE / "vllm-base"
     folder.mkdir(parents=True)
@@ -94,14 +97,14 @@ def _ledger(tmp_path, *lines):
     ],
 )
 def test_bad_lines_are_named(tmp_path, line, said):
-    good = json.dumps({"key": "a", "schema_version": 1, "concurrency": 1, "repeat": 0, "status": "ok"})
+    good = json.dumps({"key": "a", "schema_version": 1, "concurrency": 1, "repeat": 0, "status": "ok"} | NAMES)
     with pytest.raises(UserError, match=said):
         tables.cells(_ledger(tmp_path, good, line), PROFILE)
 
 
 def test_unknown_fields_are_kept_as_they_are(tmp_path):
-    row = {"key": "a", "schema_version": 1, "concurrency": 1, "repeat": 0, "status": "ok", "engine": "vllm"}
-    row |= {"configuration": "vllm-base", "method": "none", "something_new": {"a": 1}}
+    row = {"key": "a", "schema_version": 1, "concurrency": 1, "repeat": 0, "status": "ok", "something_new": {"a": 1}}
+    row |= NAMES
     cells = tables.cells(_ledger(tmp_path, json.dumps(row)), PROFILE)
     assert cells.something_new.iloc[0] == {"a": 1}
     assert pd.isna(cells.k.iloc[0])

@@ -86,7 +86,7 @@ def test_graphs_lost_to_speculation_are_seen_in_the_load_phases(tmp_path):
         folder = tmp_path / PROFILE / name
         folder.mkdir(parents=True)
         (folder / "status.json").write_text("{}")
-        starts = [{"phases": [{"name": phase} for phase in phases]}]
+        starts = [{"ready_seconds": 1.0, "phases": [{"name": phase} for phase in phases]}]
         (folder / "timeline.json").write_text(json.dumps(starts))
     assert tables.eager(tmp_path, PROFILE) == {"vllm-ngram"}
     assert tables.eager("published", "lab-cpu") == set()  # eager on both sides is no fallback
