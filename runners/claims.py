@@ -58,7 +58,7 @@ class Claim(Strict):
         if self.scope and not self.check:
             raise ValueError(f"claim `{self.id}`: a measured claim needs a `check`")
         for name in expressions.names(self.check or ""):
-            if self.reported and name.startswith("run."):
+            if self.reported and name.startswith(("run.", "sweep.")):
                 raise ValueError(
                     f"claim `{self.id}`: {name} is measured; a reported claim is checked on reported figures"
                 )

@@ -47,6 +47,10 @@ class _Open:
         self.who, self.drafter, self.silent = who, False, silent
 
 
+# The command line's own parser (argparse) ends a start so, after its usage.
+_REFUSED = re.compile(r"^[\w.-]+: error: ")
+
+
 class Errors:
     """Collects errors of one log; `cause()` picks the real one.
 
@@ -119,6 +123,9 @@ class Errors:
             self._open.setdefault(source, []).append(_Open(who or self._process, silent))
             return True
         waiting = self._open.get(source)
+        if not waiting and _REFUSED.match(body):
+            self.add(body)
+            return True
         if not waiting:
             process = _PROCESS.match(body)
             if process:

@@ -58,14 +58,15 @@ _OWN = re.compile(
 _HARMLESS = re.compile(r"this warning is normal|while trying to fit params|common_fit_params|failed to fit params")
 _ERROR = re.compile(
     r"error loading model|failed to (?:load|initialize|create|allocate|process|decode)|unable to allocate"
-    r"|couldn't bind|exiting due to|terminate called|GGML_ASSERT|CUDA error|std::bad_alloc|^Killed$|^error: "
-    r"|out of memory|Compute error|fatal error"
+    r"|couldn't bind|exiting due to|terminate called|GGML_ASSERT|CUDA error|std::bad_alloc|^Killed$"
+    r"|^(?:[\w.-]+: )?error: |out of memory|Compute error|fatal error"
 )
 # A mere warning: the server then lives on without speculation.
 _VOCABULARY = re.compile(r"draft model (?:vocab|bos|eos)\b.* must (?:closely )?match target")
 _WRAPPER = re.compile(r"exiting due to|failed to load model(?:$|, ?'| ')|llama_model_load_from_file|terminate called")
 _FATAL = re.compile(
-    r"exiting due to|terminate called|GGML_ASSERT|CUDA error|^Killed$|^error: |Segmentation fault|fatal error"
+    r"exiting due to|terminate called|GGML_ASSERT|CUDA error|^Killed$|^(?:[\w.-]+: )?error: "
+    r"|Segmentation fault|fatal error"
 )
 _STOP = re.compile(r"^server stopped by signal|[Rr]eceived (?:second )?interrupt|^Interrupted by user")
 

@@ -79,6 +79,7 @@ _DECODE = "Decode batch"
 _TROUBLE = re.compile(
     r"Traceback \(most|hit an exception|[Ss]igquit|SIGQUIT|SIGTERM|Gracefully exiting|watchdog timeout"
     r"|scheduler is dead|died during|crashed with exit code|Exit code: |Initialization failed|^Killed$"
+    r"|^[\w.-]+: error: "
 )
 _FATAL = re.compile(
     r"hit an exception|[Ss]igquit|SIGQUIT|scheduler is dead|died during|crashed with exit code"

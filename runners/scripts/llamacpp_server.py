@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--spec-draft-model", help="drafter, a GGUF file")
     p.add_argument("--spec-draft-n-max", type=int, help="K, tokens drafted per verification step")
     p.add_argument("--no-spec-draft-backend-sampling", action="store_true", help="draft tokens sampled on the host")
+    p.add_argument("--spec-synth-len", type=float, help="pretend this accept length, whatever the target says")
     p.add_argument("--spec-ngram-simple-size-n", type=int, help="length of the looked-up n-gram")
     p.add_argument("--spec-ngram-simple-size-m", type=int, help="length of the draft it gives")
     p.add_argument("--spec-ngram-simple-min-hits", type=int)
@@ -80,6 +81,8 @@ def main() -> None:
     params.speculative.draft.backend_sampling = not args.no_spec_draft_backend_sampling
     if args.spec_draft_n_max is not None:
         params.speculative.draft.n_max = args.spec_draft_n_max
+    if args.spec_synth_len is not None:
+        params.speculative.synth_len = args.spec_synth_len
     for flag in ("size_n", "size_m", "min_hits"):
         value = getattr(args, f"spec_ngram_simple_{flag}")
         if value is not None:

@@ -1,0 +1,39 @@
+"""Every llama.cpp command line of every profile is one that our starter of its server takes."""
+
+import importlib.util
+
+import pytest
+
+from runners import model, paths
+from runners.engines import command
+from runners.profile import load, names
+from runners.readers import llamacpp, sglang, vllm
+
+
+def starter():
+    place = paths.ROOT / "runners" / "scripts" / "llamacpp_server.py"
+    spec = importlib.util.spec_from_file_location("llamacpp_server", place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.parser()
+
+
+CASES = [(p, c) for p in names() for c, chosen in load(p).configurations.items() if chosen.engine == "llamacpp"]
+
+
+@pytest.mark.parametrize(("profile", "configuration"), CASES)
+def test_the_starter_takes_the_command_line(profile, configuration):
+    chosen = load(profile)
+    argv = command(
+        chosen, configuration, model.planned_files(chosen, chosen.configurations[configuration].drafter), 1
+    ).argv
+    place = next(i for i, word in enumerate(argv) if str(word).endswith("llamacpp_server.py"))
+    args = starter().parse_args([str(word) for word in argv[place + 1 :]])
+    assert args.spec_synth_len == chosen.configurations[configuration].forced_accept_length
+
+
+@pytest.mark.parametrize("reader", [llamacpp, vllm, sglang])
+def test_a_parsers_refusal_is_the_first_error(reader):
+    lines = ["usage: server [-h]\n", "api_server.py: error: unrecognized arguments: --nope 2\n"]
+    found = reader.first_error(lines)
+    assert found and "unrecognized arguments: --nope 2" in found[0]
