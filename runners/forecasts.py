@@ -201,7 +201,8 @@ def said(scores: pd.DataFrame) -> str:
             median, worst = payoff.errors(part)
             inside = part["within"].astype(bool).mean()
             parts.append(f"{len(part)} {words}: median error {median:.1%}, worst {worst:.1%}, {inside:.0%} inside")
-    return f"**{'; '.join(parts)}.** Inside: the measured speed-up lies in the forecast's interval."
+    made = f"made between {scores['made_at'].min()[:16]} and {scores['made_at'].max()[:16]}"
+    return f"**{'; '.join(parts)}.** Inside: the measured speed-up lies in the forecast's interval. They were {made}."
 
 
 def shown(scores: pd.DataFrame) -> pd.DataFrame:
@@ -215,8 +216,7 @@ def shown(scores: pd.DataFrame) -> pd.DataFrame:
             "forecast": [intervals.written(*v) for v in triples],
             "measured": scores["measured"].astype(float).round(2),
             "error": [f"{e:+.1%}" for e in scores["error"].astype(float)],
-            "accept length by": scores["length_from"],
+            "accept length": ["known" if f == "pretended" else "forecast too" for f in scores["length_from"]],
             "new": ["no" if s else "yes" for s in scores["seen"].astype(bool)],
-            "made at": scores["made_at"],
         }
     )

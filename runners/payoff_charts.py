@@ -31,7 +31,7 @@ def payoff_map(curves: pd.DataFrame, points: pd.DataFrame, k: int = 3) -> alt.To
         dots = alt.Chart(mine).mark_point(size=80, filled=True).encode(
             x=alt.X("batch:Q", scale=LOG_C),
             y=alt.Y("tokens_per_step:Q", scale=y),
-            color=alt.Color("configuration:N", scale=alt.Scale(range=COLOURS), legend=alt.Legend(columns=2)),
+            color=alt.Color("configuration:N", scale=alt.Scale(range=COLOURS), legend=alt.Legend(columns=1)),
             shape=alt.Shape("workload:N", scale=alt.Scale(range=SHAPES)),
             tooltip=["configuration:N", "workload:N", "batch:Q", "tokens_per_step:Q"],
         )  # fmt: skip

@@ -141,7 +141,7 @@ def load(name: str) -> Profile:
         raise UserError(f"No profile '{name}'; give one of {', '.join(names())}, or the path of a YAML file.")
     content = inputs.read_yaml(path, f"Profile {path.name}")
     content.setdefault("name", path.stem)
-    if "extends" in content:
+    if content.get("extends") is not None:  # a profile written back says null
         content = _extended(content, path)
     try:
         return Profile.model_validate(content)
@@ -156,7 +156,7 @@ def _extended(content: dict, path: Path) -> dict:
     if not place.is_file():
         raise UserError(f"Profile {path.name} extends '{parent}', which is none of {', '.join(names())}.")
     base = inputs.read_yaml(place, f"Profile {place.name}")
-    if "extends" in base:
+    if base.get("extends") is not None:
         raise UserError(f"Profile {path.name} extends {parent}, which extends another itself; name that one.")
     for key in ("configurations", "training"):
         base.pop(key, None)

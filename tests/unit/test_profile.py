@@ -132,3 +132,10 @@ def test_a_depth_may_leave_configurations_out():
     content["workload"]["depths"]["quick"]["leave_out"] = ["nobody"]
     with pytest.raises(ValueError, match="`leave_out` names `nobody`"):
         profile.Profile.model_validate(content)
+
+
+@pytest.mark.parametrize("name", profile.names())
+def test_a_profile_written_back_is_the_same_profile(tmp_path, name):
+    place = tmp_path / f"{name}.yaml"
+    place.write_text(yaml.safe_dump(profile.load(name).model_dump(mode="json"), sort_keys=False))
+    assert profile.load(str(place)) == profile.load(name)
