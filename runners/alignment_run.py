@@ -17,6 +17,7 @@ from runners import (
     diagnose,
     drafters,
     hypotheses,
+    inputs,
     ledger,
     measure,
     model,
@@ -189,7 +190,7 @@ def _digest(profile: Profile, configuration: str) -> str:
 
 def _notes(out: Path) -> dict[str, dict]:
     place = out / "made_from.json"
-    return json.loads(place.read_text()) if place.is_file() else {}
+    return inputs.read_json(place, dict, "delete it: what it names is made again") if place.is_file() else {}
 
 
 def _made(out: Path, name: str, facts: dict) -> bool:

@@ -5,6 +5,7 @@ acceptance by position (1 plus the survivals of the first K; beyond the longest 
 acceptance goes on), a pretended one is known. A forecast counts only if it was made before its first cell started.
 """
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +26,17 @@ class Source:
     """The cells of one profile in one place: what a forecast is made from."""
 
     def __init__(self, runs: Path, profile: str):
+        self.runs, self.profile = runs, profile
         self.name = f"{profile}, {'published' if runs == paths.PUBLISHED_RUNS else 'this machine'}"
         self.cells = tables.cells(runs, profile)
-        self.requests = tables.requests(runs, profile)
         found = tables.plan(profile)
         named = found.configurations.items() if found else ()
         self.drafter_of = {n: drafters.digest(found, c.drafter) for n, c in named if c.drafter}
-        self.models = payoff.models(self.cells, self.requests, payoff.drafters(profile)) if len(self.cells) else {}
+
+    @functools.cached_property
+    def models(self) -> payoff.Found:
+        """Fitted when first asked for: every report makes its sources, and few of them are needed."""
+        return payoff.models(self.cells, tables.requests(self.runs, self.profile), payoff.drafters(self.profile))
 
     def context(self, workload: str, output_tokens: int) -> float | None:
         """Prompt and half the answer, in tokens; None where this workload was not measured."""
@@ -170,9 +175,9 @@ def scored(runs: str | Path, profile: str) -> pd.DataFrame:
     before = made.merge(starts, on=PLACE)
     stamps = [pd.to_datetime(before[c], utc=True, format="ISO8601") for c in ("made_at", "started_at")]
     before = before[stamps[0] < stamps[1]].sort_values("made_at").drop_duplicates(PLACE, keep="last")
-    parts = []
+    requests, groups, parts = tables.requests(runs, profile), payoff.drafters(profile), []
     for _, part in cells.groupby("engine"):
-        rows = step_model.points(part, tables.requests(runs, profile), payoff.drafters(profile))
+        rows = step_model.points(part, requests, groups)
         parts.append(step_model.scored(before, rows))
     return pd.concat(parts, ignore_index=True).reindex(columns=columns) if parts else pd.DataFrame(columns=columns)
 

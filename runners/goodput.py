@@ -20,7 +20,11 @@ def attach(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits | 
     """Cells with COLUMN, the goodput of each one that counts; as they were where the profile sets no limits."""
     if limits is None or cells.empty:
         return cells
-    return cells.assign(**{COLUMN: cells.key.map(of_cells(cells, requests, limits).set_index("key")["goodput"])})
+    return _with(cells, of_cells(cells, requests, limits))
+
+
+def _with(cells: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
+    return cells.assign(**{COLUMN: cells.key.map(measured.set_index("key")["goodput"])})
 
 
 def of_cells(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) -> pd.DataFrame:
@@ -38,9 +42,8 @@ def of_cells(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits)
 def table(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) -> pd.DataFrame:
     """One row a (configuration, workload, concurrency): COLUMNS, with intervals over repeats."""
     measured = of_cells(cells, requests, limits)
-    attached = cells.assign(**{COLUMN: cells.key.map(measured.set_index("key")["goodput"])})
     met = measured.groupby(COLUMNS[:5])["met"].mean().reset_index()
-    return statistics.summarise(attached, requests).merge(met, on=COLUMNS[:5])[COLUMNS]
+    return statistics.summarise(_with(cells, measured), requests).merge(met, on=COLUMNS[:5])[COLUMNS]
 
 
 def best(found: pd.DataFrame) -> pd.DataFrame:

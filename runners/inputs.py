@@ -24,8 +24,7 @@ def _mapping(loader: _OneKeyOnce, node: yaml.MappingNode) -> dict:
         if isinstance(key, str | int | float | bool) and key in seen:
             raise yaml.MarkedYAMLError(problem=f"key `{key}` stands there twice", problem_mark=key_node.start_mark)
         seen.add(key if isinstance(key, str | int | float | bool) else id(key_node))
-    loader.flatten_mapping(node)
-    return dict(yaml.SafeLoader.construct_mapping(loader, node, deep=True))
+    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
 
 _OneKeyOnce.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
