@@ -18,8 +18,10 @@ from runners.profile import Profile
 
 FILE = "forecasts.csv"
 PLACE = ["configuration", "workload", "concurrency"]
-COLUMNS = [*step_model.POINT, "drafter", "batch", "context", "tokens_per_step", "length_from"]
-COLUMNS += ["speed_up", "speed_up_lo", "speed_up_hi", "seen", "fitted_to", "made_at"]
+COLUMNS = [*step_model.POINT, "drafter", *step_model.LOAD, "context", "tokens_per_step", "length_from"]
+COLUMNS += ["speed_up", "speed_up_lo", "speed_up_hi", "seen", "terms", "fitted_to", "made_at"]
+TERMS = " ".join([*step_model.NAMES, "d", "e"])  # of the model that makes forecasts now
+FIRST_TERMS = "a b c d e"  # of the one that made those stored without a word on it: no prompts, no f, a full batch
 
 
 class Source:
@@ -38,11 +40,11 @@ class Source:
         """Fitted when first asked for: every report makes its sources, and few of them are needed."""
         return payoff.models(self.cells, tables.requests(self.runs, self.profile), payoff.drafters(self.profile))
 
-    def context(self, workload: str, output_tokens: int) -> float | None:
-        """Prompt and half the answer, in tokens; None where this workload was not measured."""
+    def prompt(self, workload: str) -> float | None:
+        """Mean tokens of a prompt; None where this workload was not measured."""
         own = tables.ok(self.cells)
         own = own[own.workload == workload].context_tokens.dropna()
-        return float(own.mean() + output_tokens / 2) if len(own) else None
+        return float(own.mean()) if len(own) else None
 
     def length(self, engine: str, drafter: str, workload: str, k: int) -> tuple[float, str] | None:
         """(tokens per step at K, where from) by the acceptance by position of the drafter of this digest, on this
@@ -103,19 +105,20 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
         for workload, concurrency in points if source else ():
             if (name, workload, concurrency) in started:
                 continue
-            contexts = (s.context(workload, profile.workload.output_tokens) for s in known)
-            context = next((c for c in contexts if c is not None), None)
+            prompt = next((p for p in (s.prompt(workload) for s in known) if p is not None), None)
             length = _length(profile, name, workload, known)
-            if context is None or length is None:
+            if prompt is None or length is None:
                 continue
-            batch = min(concurrency, chosen.max_running_requests or concurrency)
-            row = [name, chosen.engine, chosen.method, chosen.k, workload, concurrency, group, batch, context]
+            at_once = min(concurrency, chosen.max_running_requests or concurrency)
+            output = profile.workload.output_tokens
+            row = [name, chosen.engine, chosen.method, chosen.k, workload, concurrency, group]
+            row += [profile.depth(depth).requests[concurrency], at_once, prompt, output, prompt + output / 2]
             model, fitted = source.models[chosen.engine]
             row = dict(zip(COLUMNS, [*row, *length], strict=False))
             told = step_model.forecasts(model, pd.DataFrame([row])).iloc[0]
             row |= {c: round(float(told[c]), 4) for c in ("speed_up", "speed_up_lo", "speed_up_hi")}
             seen = (fitted[PLACE] == [name, workload, concurrency]).all(axis=1).any()
-            rows.append(row | {"seen": bool(seen), "fitted_to": source.name, "made_at": made_at})
+            rows.append(row | {"seen": bool(seen), "terms": TERMS, "fitted_to": source.name, "made_at": made_at})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -150,10 +153,13 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
     advice = "delete it: only its forecasts are lost"
     try:
         frame = pd.read_csv(place)
+        if "terms" not in frame:
+            frame = frame.assign(terms=FIRST_TERMS, **dict.fromkeys(step_model.LOAD, np.nan))
         missing = sorted(set(COLUMNS) - set(frame.columns))
         if missing:
             raise UserError(f"{profile}/{FILE} has no column {missing[0]}; {advice}.")
-        numbers = ["k", "concurrency", "batch", "context", "tokens_per_step", "speed_up", "speed_up_lo", "speed_up_hi"]
+        numbers = ["k", "concurrency", *step_model.LOAD, "context", "tokens_per_step"]
+        numbers += ["speed_up", "speed_up_lo", "speed_up_hi"]
         frame = frame.assign(**{c: pd.to_numeric(frame[c]) for c in numbers})
         frame["made_at"] = pd.to_datetime(frame["made_at"], utc=True, format="ISO8601").map(pd.Timestamp.isoformat)
         return frame.astype({"concurrency": "int64"})[COLUMNS]
@@ -168,7 +174,7 @@ def scored(runs: str | Path, profile: str) -> pd.DataFrame:
     Of several forecasts for a point the last made before its first cell started counts.
     """
     made, cells = read(runs, profile), tables.cells(runs, profile)
-    columns = [*COLUMNS, "measured", "error", "within"]
+    columns = [*COLUMNS, "measured", "measured_length", "noise", "error", "within"]
     if made.empty or cells.empty:
         return pd.DataFrame(columns=columns)
     starts = cells.groupby(PLACE).started_at.min().rename("started_at").reset_index()
@@ -196,23 +202,41 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
 
 
 def said(scores: pd.DataFrame) -> str:
-    """One sentence on how forecasts did; new points apart from those that the model had seen."""
+    """A list on how forecasts did: each form of the model apart, and new points apart from those that it had seen."""
     if scores.empty:
         return f"Forecasts made before measuring: {tables.NOT_MEASURED}."
-    parts = []
-    for words, seen in (("new points", False), ("points that the model had seen in earlier runs", True)):
-        part = scores[scores["seen"].astype(bool) == seen]
-        if len(part):
-            median, worst = payoff.errors(part)
-            inside = part["within"].astype(bool).mean()
-            parts.append(f"{len(part)} {words}: median error {median:.1%}, worst {worst:.1%}, {inside:.0%} inside")
-    made = f"made between {scores['made_at'].min()[:16]} and {scores['made_at'].max()[:16]}"
-    return f"**{'; '.join(parts)}.** Inside: the measured speed-up lies in the forecast's interval. They were {made}."
+    lines = []
+    for (terms, seen), part in scores.groupby(["terms", scores["seen"].astype(bool)], sort=False):
+        median, worst = payoff.errors(part)
+        words = "points that the model had seen in earlier runs" if seen else "new points"
+        lines.append(
+            f"- terms {terms}, {len(part)} {words}: **median error {median:.1%}, worst {worst:.1%}**; "
+            f"{part['within'].astype(bool).mean():.0%} of the measured values inside the forecast's interval"
+            f"{_parted(part)}"
+        )
+    noise = scores["noise"].astype(float).dropna()
+    made = f"They were made between {scores['made_at'].min()[:16]} and {scores['made_at'].max()[:16]}."
+    floor = (
+        f" The measured speed-ups themselves are known to {noise.median():.1%} (median standard error over repeats)."
+        if len(noise)
+        else ""
+    )
+    return "\n".join([*lines, "", made + floor])
+
+
+def _parted(part: pd.DataFrame) -> str:
+    """Which half of the forecast erred: the accept length, or the step's cost."""
+    length = part["tokens_per_step"].astype(float) / part["measured_length"].astype(float)
+    cost = (1 + part["error"].astype(float)) / length
+    return (
+        f" (of it the accept length {(length - 1).abs().median():.1%}, the step cost {(cost - 1).abs().median():.1%})"
+    )
 
 
 def shown(scores: pd.DataFrame) -> pd.DataFrame:
     """Forecast beside measured, for reading."""
     triples = scores[["speed_up", "speed_up_lo", "speed_up_hi"]].itertuples(index=False)
+    lengths = zip(scores["tokens_per_step"].astype(float), scores["measured_length"].astype(float), strict=True)
     return pd.DataFrame(
         {
             "configuration": scores["configuration"],
@@ -221,7 +245,9 @@ def shown(scores: pd.DataFrame) -> pd.DataFrame:
             "forecast": [intervals.written(*v) for v in triples],
             "measured": scores["measured"].astype(float).round(2),
             "error": [f"{e:+.1%}" for e in scores["error"].astype(float)],
-            "accept length": ["known" if f == "pretended" else "forecast too" for f in scores["length_from"]],
+            "accept length": [f"{told:.2f}, was {was:.2f}" for told, was in lengths],
+            "known": ["pretended" if f == "pretended" else "forecast too" for f in scores["length_from"]],
+            "terms": scores["terms"],
             "new": ["no" if s else "yes" for s in scores["seen"].astype(bool)],
         }
     )

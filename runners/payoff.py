@@ -51,7 +51,8 @@ def coefficients(found: Found) -> pd.DataFrame:
         lo, hi = np.quantile(model.draws, [0.025, 0.975], axis=0)
         texts = [f"{v:.3g} [{a:.3g}, {b:.3g}]" for v, a, b in zip(model.coefficients, lo, hi, strict=True)]
         for i, drafter in enumerate(model.drafters):
-            rows.append([engine, drafter, *texts[:3], *texts[3 + 2 * i : 5 + 2 * i]])
+            own = step_model.SHARED + 2 * i
+            rows.append([engine, drafter, *texts[: step_model.SHARED], *texts[own : own + 2]])
     return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.NAMES, "d", "e"])
 
 

@@ -4,23 +4,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners import gates, goodput, metrics, multiplicity, next_steps, payoff, prompts, step_model
+from runners import closed_loop, gates, goodput, metrics, multiplicity, next_steps, payoff, prompts, step_model
 from runners.errors import UserError
 from runners.profile import Profile, load
 from runners.profile_parts import LatencyLimits
 
-TRUE = np.array([8.0, 1.5, 0.002, 1.2, 0.9])
+TRUE = np.array([8.0, 1.5, 0.002, 0.8, 0.3, 0.001, 1.2, 0.9])  # a b c p q f, then d e
+OUTPUT, REQUESTS = 40, {1: 3, 4: 8, 16: 16}
 
 
 def made(noise=0.0, ks=(0, 1, 3), levels=(1, 4, 16), contexts=(60, 400)):
+    """Points of an engine that is the model itself, under a played load."""
+    truth = step_model.Model(["d"], TRUE, TRUE[None], np.zeros(1))
     rng = np.random.default_rng(1)
     rows = []
     for k in ks:
         for c in levels:
             for n, context in enumerate(contexts):
-                step = float(step_model._step(TRUE, k, c, context, 0)) * np.exp(noise * rng.standard_normal())
+                load = closed_loop.Load(REQUESTS[c], c, context - OUTPUT / 2, OUTPUT)
+                seen = truth.plays(k, "d", context, load, 1.0 + 0.4 * k)
+                step = float(truth.step_ms(k, seen.batch, context, "d", prefill=seen.prefill))
+                step *= np.exp(noise * rng.standard_normal())
                 names = ("base" if not k else f"k{k}", "vllm", "none" if not k else "eagle3", k, f"w{n}", c)
-                rows.append([*names, "d" if k else "", float(c), float(context), step, 1.0 if not k else 1.0 + 0.4 * k])
+                shape = [REQUESTS[c], c, load.prompt, OUTPUT, float(context), seen.batch, seen.prefill]
+                rows.append([*names, "d" if k else "", *shape, step, 1.0 if not k else 1.0 + 0.4 * k, 0.02])
     return pd.DataFrame(rows, columns=step_model.COLUMNS)
 
 
@@ -42,14 +49,14 @@ def test_each_drafter_has_its_own_cost():
     dear["step_ms"] += 3 * 2.0  # its pass takes two milliseconds more
     found = step_model.fit(pd.concat([cheap, dear], ignore_index=True))
     assert found.drafters == ["d", "dear"]
-    assert found.coefficients[5] - found.coefficients[3] == pytest.approx(2.0, rel=0.02)
+    assert found.coefficients[8] - found.coefficients[6] == pytest.approx(2.0, rel=0.02)
     alone = pd.concat([cheap, dear.head(1)], ignore_index=True)
     assert step_model.fit(alone).drafters == ["d"]
 
 
 def test_what_one_context_cannot_tell_is_left_alone():
     found = step_model.fit(made(ks=(0, 3), contexts=(60,)))
-    assert found.coefficients[2] == 0 and len(found.coefficients) == 5
+    assert found.coefficients[2] == 0 == found.coefficients[5] and len(found.coefficients) == 8
 
 
 def test_too_few_points_are_refused():

@@ -1,0 +1,60 @@
+"""The played load against cases worked out by hand, and what is read from a cell's requests."""
+
+import numpy as np
+import pytest
+
+from runners import closed_loop
+from runners.closed_loop import Load, Seen, play
+
+
+def flat(batch, prefill):
+    return 10.0 + prefill
+
+
+def test_one_stream_shares_its_steps_with_nobody():
+    assert play(flat, Load(3, 1, 100, 20), 2.5) == Seen(1.0, 0.0)
+
+
+def test_a_burst_reads_its_first_prompt_alone_and_the_others_together():
+    # Four at once, 21 tokens each: the first decodes one step while the three others' prompts are read with it, then
+    # all go on: 4 x 20 steps of decoding, of which one saw 3 x 100 prompt tokens.
+    seen = play(flat, Load(4, 4, 100, 21), 1.0)
+    assert seen.prefill == pytest.approx(300 / 80)
+    assert 3 < seen.batch < 4
+
+
+def test_prompts_that_do_not_fit_are_read_in_parts():
+    # 3 x 100 tokens at 150 a step: two steps, both shared with the first; the second prompt ends in the first of
+    # them, so its request decodes beside the third prompt's rest and the fourth's.
+    seen = play(flat, Load(4, 4, 100, 21), 1.0, budget=150)
+    assert seen.prefill == pytest.approx((150 + 150 * 2) / 80)
+
+
+def test_a_place_that_falls_free_brings_its_next_prompt_beside_the_others():
+    # Two at once, four requests: the second pair's prompts are each read beside one that decodes, or beside nobody.
+    seen = play(flat, Load(4, 2, 50, 11), 1.0)
+    assert seen.prefill == pytest.approx(3 * 50 / 40)
+
+
+def test_more_tokens_a_step_mean_more_prompt_a_step():
+    slow, fast = (play(flat, Load(16, 16, 300, 65), length).prefill for length in (1.0, 4.0))
+    assert fast > 3 * slow
+
+
+def test_answers_of_one_token_have_no_decode_step():
+    assert play(flat, Load(4, 4, 100, 1), 1.0) == Seen(4.0, 0.0)
+
+
+def test_what_a_cell_saw_is_read_from_its_requests():
+    # The second prompt's first token comes in the middle of the first request's decoding; the third begins with the
+    # second, so neither counts for the other.
+    first, last = np.array([1.0, 2.0, 2.005]), np.array([3.0, 4.0, 4.0])
+    prompts, outputs = np.array([10.0, 20.0, 30.0]), np.array([21.0, 21.0, 21.0])
+    seen = closed_loop.measured(first, last, prompts, outputs, length=2.0)
+    assert seen.prefill == pytest.approx((20 + 30) / (60 / 2))
+    assert seen.batch == pytest.approx((2 + 2 + 1.995 + 2 * (1 + 0.995 + 1.995)) / (2 + 2 + 1.995))
+
+
+def test_requests_without_decode_time_are_counted_as_they_are():
+    one = np.array([1.0, 1.0])
+    assert closed_loop.measured(one, one, one, one, length=1.0) == Seen(2.0, 0.0)
