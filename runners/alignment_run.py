@@ -130,19 +130,16 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
 
 def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
     """Served and replayed accept length of each own drafter, by prompt set and concurrency."""
-    place = out / "replay.jsonl"
-    rows = [row for _, row in ledger.json_lines(place)] if place.is_file() else []
+    kept = ledger.KeptRows(out / "replay.jsonl", ["configuration", "workload"])
     for name in found:
         for workload in profile.workload.prompt_sets:
             facts = {"configuration": name, "workload": workload, "drafter": _digest(profile, name)}
-            if any(all(r.get(k) == v for k, v in facts.items()) for r in rows):
+            if kept.has(facts):
                 continue
-            rows = [r for r in rows if (r["configuration"], r["workload"]) != (name, workload)]
             asked = prompts.load(workload).take(PROMPTS)
             tokens = profile.workload.output_tokens
             got = replays.compare(profile, name, asked, tokens, profile.workload.concurrencies, work, say)
-            rows += [r | facts | {"output_tokens": tokens} for r in got]
-            _write(place, rows)
+            kept.replace(facts, [r | {"output_tokens": tokens} for r in got])
 
 
 def of_siblings(profile: Profile, drafter: str, out: Path, work: Path, say: Progress) -> None:
@@ -164,24 +161,21 @@ def of_siblings(profile: Profile, drafter: str, out: Path, work: Path, say: Prog
 
 def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
     """The same drafter with draft tokens sampled in the graph (llama.cpp's default) and on the host."""
-    place = out / "slots_of_llamacpp.jsonl"
+    kept = ledger.KeptRows(out / "slots_of_llamacpp.jsonl", ["draft_sampling"])
     names = [n for n in found if profile.configurations[n].engine == "llamacpp"]
     if not names:
         return
-    facts = {"drafter": _digest(profile, names[0])}
-    if _made(out, place.name, facts):
-        return
-    rows = []
     asked = prompts.load("chat").take(8)
     for where, flag in (("host", True), ("graph", False)):
+        facts = {"draft_sampling": where, "drafter": _digest(profile, names[0])}
+        if kept.has(facts):
+            continue
         content = profile.model_dump()
         content["configurations"][names[0]]["flags"]["no-spec-draft-backend-sampling"] = flag
         changed = type(profile).model_validate(content)
         concurrencies = profile.workload.concurrencies
         got = replays.compare(changed, names[0], asked, profile.workload.output_tokens, concurrencies, work, say)
-        rows += [r | {"draft_sampling": where} for r in got]
-    _write(place, rows)
-    _note(out, place.name, facts)
+        kept.replace(facts, got)
 
 
 def _digest(profile: Profile, configuration: str) -> str:
@@ -200,7 +194,3 @@ def _made(out: Path, name: str, facts: dict) -> bool:
 
 def _note(out: Path, name: str, facts: dict) -> None:
     ledger.write_atomic(out / "made_from.json", json.dumps(_notes(out) | {name: facts}, indent=1).encode())
-
-
-def _write(place: Path, rows: list[dict]) -> None:
-    ledger.write_atomic(place, "".join(json.dumps(r) + "\n" for r in rows).encode())

@@ -97,7 +97,7 @@ def load(place: Path = PLACE) -> list[Claim]:
     try:
         return File.model_validate(content).claims
     except ValidationError as error:
-        raise UserError(f"{place.name}: {inputs.first_fault(error)}.") from error
+        raise UserError(f"{place.name}: {inputs.first_fault(error, File)}") from error
 
 
 def check(claims: list[Claim], profile: str, figures: metrics.Metrics) -> list[Checked]:

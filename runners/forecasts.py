@@ -6,6 +6,7 @@ acceptance goes on), a pretended one is known. A forecast counts only if it was 
 """
 
 import functools
+import numbers
 from pathlib import Path
 
 import numpy as np
@@ -136,13 +137,23 @@ def _length(profile: Profile, name: str, workload: str, known: list[Source]) -> 
 
 
 def write(profile: Profile, depth: str | None, runs: Path) -> int:
-    """Add forecasts for what is not measured yet; returns their number. Earlier forecasts stay as they were made."""
-    made = make(profile, depth, runs)
+    """Add forecasts for what is not measured yet; returns their number. Earlier forecasts stay as they were made, and
+    what was told before in the same words is not told again.
+    """
+    made, before = make(profile, depth, runs), read(runs, profile.name)
+    made = made[~_words(made).isin(_words(before))]
     if len(made):
-        both = [part for part in (read(runs, profile.name), made) if len(part)]
+        both = [part for part in (before, made) if len(part)]
         text = pd.concat(both, ignore_index=True).to_csv(index=False, float_format="%.6g")
         write_atomic(tables.home(runs, profile.name) / FILE, text.encode())
     return len(made)
+
+
+def _words(frame: pd.DataFrame) -> pd.Series:
+    """Each forecast without its time, as the file would hold it."""
+    columns = [c for c in COLUMNS if c != "made_at"]
+    text = frame[columns].map(lambda v: f"{v:.6g}" if isinstance(v, numbers.Real) else str(v))
+    return text.agg(" ".join, axis=1) if len(text) else pd.Series(dtype=str)
 
 
 def read(runs: str | Path, profile: str) -> pd.DataFrame:
@@ -158,9 +169,9 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
         missing = sorted(set(COLUMNS) - set(frame.columns))
         if missing:
             raise UserError(f"{profile}/{FILE} has no column {missing[0]}; {advice}.")
-        numbers = ["k", "concurrency", *step_model.LOAD, "context", "tokens_per_step"]
-        numbers += ["speed_up", "speed_up_lo", "speed_up_hi"]
-        frame = frame.assign(**{c: pd.to_numeric(frame[c]) for c in numbers})
+        figures = ["k", "concurrency", *step_model.LOAD, "context", "tokens_per_step"]
+        figures += ["speed_up", "speed_up_lo", "speed_up_hi"]
+        frame = frame.assign(**{c: pd.to_numeric(frame[c]) for c in figures})
         frame["made_at"] = pd.to_datetime(frame["made_at"], utc=True, format="ISO8601").map(pd.Timestamp.isoformat)
         return frame.astype({"concurrency": "int64"})[COLUMNS]
     except (OSError, ValueError) as error:

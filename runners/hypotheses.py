@@ -5,7 +5,6 @@ served on the engine and replayed on the states of the same text, so that a caus
 confirms is understood, and one that neither shows explains nothing.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,23 +71,19 @@ def serve_all(
     changes: list[str] | None = None,
 ) -> list[dict]:
     """A row a cause, served and replayed; rows already in `out`/hypotheses.jsonl are kept, so it resumes."""
-    place = out / "hypotheses.jsonl"
-    rows = [row for _, row in ledger.json_lines(place)] if place.is_file() else []
+    kept = ledger.KeptRows(out / "hypotheses.jsonl", ["configuration", "change", "concurrency"])
     for change in changes or list(CAUSES):
         changed, name = with_cause(profile, configuration, change, say)
         folder = model.files(changed, changed.configuration(name).drafter, say).drafter_folder
         digest = model.noted_sha256(folder / "model.safetensors")[:12] + model.noted_sha256(folder / "config.json")[:12]
         facts = {"configuration": configuration, "change": change, "digest": digest, "concurrency": concurrency}
-        if any(all(row.get(k) == v for k, v in facts.items()) for row in rows):
+        if kept.has(facts):
             continue
         # vLLM's fp32 states are the reference's to rounding (drift.csv); its own capture costs a start each.
         source = "llamacpp" if profile.configuration(configuration).engine == "llamacpp" else "reference"
         found = replays.compare(changed, name, asked, output_tokens, [concurrency], work, say, source)[0]
-        # A row of an earlier drafter gives way to the new one's.
-        rows = [r for r in rows if any(r.get(k) != facts[k] for k in ("configuration", "change", "concurrency"))]
-        rows.append(found | facts | {"output_tokens": output_tokens})
-        ledger.write_atomic(place, "".join(json.dumps(r) + "\n" for r in rows).encode())
-    return rows
+        kept.replace(facts, [found | {"output_tokens": output_tokens}])
+    return kept.rows
 
 
 def table(rows: list[dict]) -> pd.DataFrame:

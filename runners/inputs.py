@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from runners.errors import UserError
 
@@ -73,8 +74,30 @@ def read_json(path: Path, kind: type, advice: str) -> Any:
     return content
 
 
-def first_fault(error: Any) -> str:
-    """The first finding of a pydantic ValidationError as `place: fault`."""
-    first = error.errors()[0]
-    where = ".".join(str(p) for p in first["loc"]) or "the file"
-    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
+def first_fault(error: ValidationError, model: type[BaseModel], whole: str = "the file") -> str:
+    """The first finding of a validation of `model`, in words, with a full stop; further ones are counted."""
+    found = error.errors()
+    first = found[0]
+    key = ".".join(str(p) for p in first["loc"] if p != "[key]") or whole
+    if first["type"] == "extra_forbidden":
+        text = f"key `{key}` is unknown; allowed beside it: {', '.join(_siblings(model, first['loc']))}"
+    elif first["type"] == "missing":
+        text = f"key `{key}` is missing"
+    elif first["type"] == "value_error":
+        text = f"{key}: {first['msg'].removeprefix('Value error, ')}"
+    else:
+        text = f"key `{key}`: {first['msg']} (it is {first['input']!r:.60})"
+    return text + (f"; and {len(found) - 1} more." if len(found) > 1 else ".")
+
+
+def _siblings(model: Any, loc: tuple) -> list[str]:
+    """The keys allowed where an unknown one was found, by walking the models along `loc`."""
+    for part in loc[:-1]:
+        fields = getattr(model, "model_fields", {})
+        if part in fields:
+            model = fields[part].annotation
+            # Optional[...], list[...] and dict[...] are stepped through to the model inside them.
+            while getattr(model, "__args__", None):
+                inner = [a for a in model.__args__ if isinstance(a, type) and issubclass(a, BaseModel)]
+                model = inner[0] if inner else model.__args__[-1]
+    return sorted(getattr(model, "model_fields", {})) or ["(see the documentation)"]

@@ -69,6 +69,26 @@ def json_lines(path: Path) -> list[tuple[str, dict]]:
     return rows
 
 
+class KeptRows:
+    """A JSONL file of rows in groups, each group named by its values of `by`: work that resumes adds a group at a time,
+    and a group made from other facts (an earlier drafter, another text) gives way to the new one.
+    """
+
+    def __init__(self, place: Path, by: list[str]):
+        self.place, self.by = place, by
+        self.rows = [row for _, row in json_lines(place)] if place.is_file() else []
+
+    def has(self, facts: dict) -> bool:
+        """Is there a row made from these very facts?"""
+        return any(all(row.get(k) == v for k, v in facts.items()) for row in self.rows)
+
+    def replace(self, facts: dict, rows: list[dict]) -> None:
+        """Put `rows`, each with `facts` in it, in place of the group that `facts` names, and write the file."""
+        others = [row for row in self.rows if any(row.get(k) != facts[k] for k in self.by)]
+        self.rows = others + [row | facts for row in rows]
+        write_atomic(self.place, "".join(json.dumps(row) + "\n" for row in self.rows).encode())
+
+
 def ledger_lines(path: Path, whole: bool = False) -> list[dict]:
     """The rows of one cells.jsonl; UserError names the file and the line that is no cell of this schema.
 

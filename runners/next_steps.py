@@ -35,7 +35,7 @@ def load(place: Path = PLACE) -> list[Option]:
     try:
         return File.model_validate(content).options
     except ValidationError as error:
-        raise UserError(f"{place.name}: {inputs.first_fault(error)}.") from error
+        raise UserError(f"{place.name}: {inputs.first_fault(error, File)}") from error
 
 
 def bound(expression: str | None, figures: metrics.Metrics) -> tuple[float | None, str]:

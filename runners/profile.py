@@ -2,9 +2,8 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from runners import inputs, paths
 from runners.errors import UserError
@@ -146,7 +145,7 @@ def load(name: str) -> Profile:
     try:
         return Profile.model_validate(content)
     except ValidationError as error:
-        raise UserError(f"Profile {path.name}: {_explain(error)}") from error
+        raise UserError(f"Profile {path.name}: {inputs.first_fault(error, Profile, 'the profile')}") from error
 
 
 def _extended(content: dict, path: Path) -> dict:
@@ -167,33 +166,3 @@ def _extended(content: dict, path: Path) -> dict:
                 raise UserError(f"Profile {path.name}: `{key}` holds no mapping; leave it out to have {parent}'s.")
             merged[key] = base[key] | content[key]
     return merged
-
-
-def _explain(error: ValidationError) -> str:
-    """Pydantic's first finding as a sentence; the number of further ones is said."""
-    found = error.errors()
-    first = found[0]
-    key = ".".join(str(p) for p in first["loc"] if p != "[key]") or "the profile"
-    if first["type"] == "extra_forbidden":
-        text = f"key `{key}` is unknown; allowed beside it: {', '.join(_siblings(first['loc']))}"
-    elif first["type"] == "missing":
-        text = f"key `{key}` is missing"
-    elif first["type"] == "value_error":
-        text = f"{key}: {first['msg'].removeprefix('Value error, ')}"
-    else:
-        text = f"key `{key}`: {first['msg']} (it is {first['input']!r:.60})"
-    return text + (f"; and {len(found) - 1} more." if len(found) > 1 else ".")
-
-
-def _siblings(loc: tuple) -> list[str]:
-    """The keys allowed where an unknown one was found, by walking the models along `loc`."""
-    model: Any = Profile
-    for part in loc[:-1]:
-        fields = getattr(model, "model_fields", {})
-        if part in fields:
-            model = fields[part].annotation
-            # Optional[...] and dict[...] are stepped through to the model inside them.
-            while getattr(model, "__args__", None):
-                inner = [a for a in model.__args__ if isinstance(a, type) and issubclass(a, BaseModel)]
-                model = inner[0] if inner else model.__args__[-1]
-    return sorted(getattr(model, "model_fields", {})) or ["(see the documentation)"]

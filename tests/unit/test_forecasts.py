@@ -33,6 +33,8 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     assert set(made[made.configuration == LATE].concurrency) == {1, 4, 16}
     assert (made.speed_up_lo <= made.speed_up).all() and (made.speed_up <= made.speed_up_hi).all()
     assert forecasts.scored(runs, PROFILE).empty  # nothing was measured since
+    assert forecasts.write(profile, "full", runs) == 0  # a report that goes on does not tell the same again
+    assert len(forecasts.read(runs, PROFILE)) == count
 
     synthetic_runs.write(runs, repeats=2, prompts=8, missing=("vllm-eagle3-untrained",))
     assert forecasts.scored(runs, PROFILE).empty  # cells that began before the forecast prove nothing
@@ -57,6 +59,13 @@ def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions
     assert 1 < lengths[0][0] < lengths[1][0] < lengths[2][0] < lengths[3][0] < 4
     assert lengths[0][1] == "positions of vllm-eagle3-aligned"
     assert lab.length("vllm", "another drafter", "chat", 3) is None
+
+
+def test_forecasts_of_the_first_form_stay_as_they_were_made():
+    """The published ones of the first sweeps name no terms: the model that made them knew no prompts and no context."""
+    made = forecasts.read(forecasts.paths.PUBLISHED_RUNS, "lab-cpu-sweeps")
+    first = made[made.terms == forecasts.FIRST_TERMS]
+    assert len(first) and first.speed_up.notna().all() and first.prompt.isna().all()
 
 
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
