@@ -14,6 +14,7 @@ from runners.campaign import WARM_UP_TOKENS, Point
 from runners.ledger import Ledger
 from runners.load import Job, Loop, Result, body, closed_loop
 from runners.profile import Profile
+from runners.profile_parts import CHAINED
 from runners.prompts import Prompt, PromptSet
 from runners.readers.records import Counters
 from runners.running import Running
@@ -150,7 +151,7 @@ def measure(
         # An attached server's processes are not ours to know: its own work would count as a neighbour's.
         None if live.attached else quiet.reason(limits),
     ]
-    if chosen.method == "eagle3" and chosen.engine != "sglang" and not counts.drafted:
+    if chosen.method in CHAINED and chosen.engine != "sglang" and not counts.drafted:
         # llama.cpp serves on, healthy and without speculation, when it cannot use the drafter.
         reasons.append("no token was drafted: the server does not speculate")
     if chosen.method != "none" and not pretended and not to_base and limits.equal_to_reference_floor is None:

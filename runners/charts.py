@@ -11,8 +11,8 @@ import pandas as pd
 from runners import acceptance, statistics, tables
 
 WIDTH = 640
-METHODS = {"none": "no speculation", "ngram": "n-gram", "eagle3": "EAGLE-3"}
-COLOURS = {"none": "#4d4d4d", "ngram": "#0072b2", "eagle3": "#d55e00"}
+METHODS = {"none": "no speculation", "ngram": "n-gram", "eagle3": "EAGLE-3", "draft_model": "draft model"}
+COLOURS = {"none": "#4d4d4d", "ngram": "#0072b2", "eagle3": "#d55e00", "draft_model": "#009e73"}
 SPARE = ["#009e73", "#cc79a7", "#e69f00"]  # for methods newer than this list
 SHAPES = ["circle", "square", "triangle-up", "diamond"]
 INK, GRID = "#333333", "#e5e5e5"

@@ -59,7 +59,7 @@ class Diagnosis:
 def diagnose(profile: Profile, configuration: str, runs: Path, say: Progress = print) -> Diagnosis:
     """UserError when the configuration has no drafter or its folder cannot be read."""
     chosen = profile.configuration(configuration)
-    if chosen.drafter is None:
+    if chosen.method != "eagle3" or chosen.drafter is None:
         raise UserError(f"{configuration} has no drafter to diagnose; name a configuration with `method: eagle3`.")
     files = model.files(profile, chosen.drafter, say)
     if files.drafter_folder is None or files.folder is None:

@@ -31,8 +31,10 @@ def check(profile: Profile, name: str) -> Iterator[Finding]:
         yield Finding("warning", f"it will listen on {spec.host}: others can reach it", "set host to 127.0.0.1")
     yield from _engine(chosen, spec)
     files = model.planned_files(profile, chosen.drafter)
-    if chosen.drafter:
+    if chosen.method == "eagle3":
         yield from _drafter(profile, chosen, files)
+    if chosen.method == "draft_model" and chosen.drafter:
+        yield from _draft_model(profile, chosen, files)
 
 
 def installed_version(spec: EngineSpec, kind: str) -> str | None:
@@ -73,6 +75,20 @@ def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
             return
         level = {"needed": "blocker", "unknown": "warning"}.get(state, "note")
         yield Finding(level, sentence, f"python -m runners patch apply --python {spec.python}")
+
+
+def _draft_model(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
+    """A whole model drafts: it has to be there, and to write the target's tokens."""
+    place = files.drafter_gguf if chosen.engine == "llamacpp" else files.drafter_folder
+    if place is None or not place.exists():
+        yield Finding("blocker", f"draft model {chosen.drafter} is not at {place}", "put it there, or set its path")
+        return
+    own, target = (text_config(f) if f and f.is_dir() else None for f in (files.drafter_folder, files.folder))
+    if own is None or target is None:
+        yield Finding("note", "the draft model's or the target's config is not here: vocabularies were not compared")
+    elif (sizes := [config.get("vocab_size") for config in (own, target)])[0] != sizes[1]:
+        words = f"draft model {chosen.drafter} knows {sizes[0]} tokens, the target {sizes[1]}"
+        yield Finding("blocker", words, "take one of the target's family: its drafts are compared token by token")
 
 
 def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:

@@ -12,7 +12,8 @@ Boundary = Annotated[int, Field(ge=0)]
 # A NUL or an equals sign would be refused by the system only when the server starts.
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Environment = dict[VariableName, Annotated[str, Field(pattern=r"^[^\x00]*$")]]
-Method = Literal["none", "ngram", "eagle3"]
+Method = Literal["none", "ngram", "eagle3", "draft_model"]
+CHAINED = ("eagle3", "draft_model")  # K passes of a model draft a chain: what they draft is always verified
 
 
 # What scripts/derive_drafter.py can do to a drafter.
@@ -120,7 +121,11 @@ class Attach(Strict):
 
 
 class Configuration(Strict):
-    """One way of serving the target. Flags are the engine's own, written as it writes them."""
+    """One way of serving the target. Flags are the engine's own, written as it writes them.
+
+    `draft_model`: a smaller model of the same vocabulary drafts; without a `drafter` the target drafts for itself, and
+    every draft should be accepted (the accept length K + 1, at K plain steps more).
+    """
 
     engine: EngineKind
     title: str
@@ -138,9 +143,11 @@ class Configuration(Strict):
     @model_validator(mode="after")
     def consistent(self) -> "Configuration":
         if (self.method == "none") != (self.k is None):
-            raise ValueError("`k` goes with `method: ngram` or `eagle3`, and only with them")
-        if (self.method == "eagle3") != (self.drafter is not None):
-            raise ValueError("`drafter` goes with `method: eagle3`, and only with it")
+            raise ValueError("`k` goes with a `method` that drafts (ngram, eagle3, draft_model), and only with one")
+        if self.method == "eagle3" and self.drafter is None:
+            raise ValueError("`method: eagle3` needs a `drafter`")
+        if self.drafter is not None and self.method not in CHAINED:
+            raise ValueError("`drafter` goes with `method: eagle3` or `draft_model`, and only with them")
         if self.forced_accept_length is not None and self.forced_accept_length > (self.k or 0) + 1:
             raise ValueError("`forced_accept_length` lies between 1 and k + 1, and needs a method that drafts")
         return self

@@ -23,6 +23,7 @@ from scipy.optimize import nnls
 
 from runners import breakeven, closed_loop, intervals, tables
 from runners.errors import UserError
+from runners.profile_parts import CHAINED
 
 NAMES = ("a", "b", "c", "p", "q", "f")  # shared by all of an engine; then d and e of each drafter
 SHARED = len(NAMES)
@@ -82,7 +83,7 @@ def _step(x: np.ndarray, k, batch, context, place, prefill=0.0) -> np.ndarray:
 
 
 def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None) -> pd.DataFrame:
-    """One row a point of one engine's plain and EAGLE-3 configurations: COLUMNS.
+    """One row a point of one engine's plain and of its chained configurations (EAGLE-3, draft model): COLUMNS.
 
     groups: configuration -> the drafter whose cost it has (payoff.drafters); its own name where none is given.
 
@@ -92,7 +93,7 @@ def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] |
     their steps are of two kinds (drafted or not).
     """
     good = tables.ok(cells)
-    good = good[good.method.isin(("none", "eagle3")) & good.context_tokens.notna()]
+    good = good[good.method.isin(("none", *CHAINED)) & good.context_tokens.notna()]
     if good.empty:
         return pd.DataFrame(columns=COLUMNS)
     good = good.assign(tpot=breakeven.decode_tpot(good, requests))

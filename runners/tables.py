@@ -16,7 +16,7 @@ from runners.profile import Profile, load, names
 
 NOT_MEASURED = "not measured here"
 SIMULATED = "Simulated: a rehearsal against stand-in engines. No figure here was measured."
-METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2}
+METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2, "draft_model": 3}
 
 # Fixed by the ledger's schema; more fields are welcome and kept.
 FIXED = [

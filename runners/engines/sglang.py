@@ -5,7 +5,7 @@ from typing import Any
 from runners.engines import Files
 from runners.errors import UserError
 from runners.profile import Profile
-from runners.profile_parts import Configuration
+from runners.profile_parts import CHAINED, Configuration
 
 HEALTH_PATH = "/health"
 VERSION = ("/server_info", "version")  # where the running server tells its own
@@ -33,10 +33,10 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
         "disable-radix-cache": True,
         "enable-metrics": True,
     }
-    if c.method == "eagle3":
+    if c.method in CHAINED:
         flags |= {
-            "speculative-algorithm": "EAGLE3",
-            "speculative-draft-model-path": files.drafter_folder,
+            "speculative-algorithm": "EAGLE3" if c.method == "eagle3" else "STANDALONE",
+            "speculative-draft-model-path": files.folder if c.drafter is None else files.drafter_folder,
             "speculative-num-steps": c.k,
             "speculative-eagle-topk": 1,  # a chain: drafts = steps + 1
             "speculative-num-draft-tokens": (c.k or 0) + 1,

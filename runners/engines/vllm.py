@@ -39,6 +39,9 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
     if c.method == "eagle3":
         drafter = {"method": "eagle3", "model": str(files.drafter_folder), "num_speculative_tokens": c.k}
         flags["speculative-config"] = drafter
+    if c.method == "draft_model":
+        drafter = {"method": "draft_model", "model": str(files.drafter_folder or files.folder)}
+        flags["speculative-config"] = drafter | {"num_speculative_tokens": c.k}
     if c.method == "ngram":
         # The shortest and longest n-gram looked up (vllm/config/speculative.py); a configuration may override.
         flags["speculative-config"] = {

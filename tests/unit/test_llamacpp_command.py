@@ -1,6 +1,7 @@
 """Every llama.cpp command line of every profile is one that our starter of its server takes."""
 
 import importlib.util
+import json
 
 import pytest
 
@@ -30,6 +31,19 @@ def test_the_starter_takes_the_command_line(profile, configuration):
     place = next(i for i, word in enumerate(argv) if str(word).endswith("llamacpp_server.py"))
     args = starter().parse_args([str(word) for word in argv[place + 1 :]])
     assert args.spec_synth_len == chosen.configurations[configuration].forced_accept_length
+
+
+def test_the_target_drafts_for_itself_where_no_draft_model_is_named():
+    profile = load("lab-cpu-sweeps")
+    for name in ("llamacpp-draft-self", "vllm-draft-self"):
+        argv = [str(word) for word in command(profile, name, model.planned_files(profile, None), 1).argv]
+        target = argv[argv.index("--model") + 1]
+        if name.startswith("vllm"):
+            drafts = json.loads(argv[argv.index("--speculative-config") + 1])
+            assert drafts == {"method": "draft_model", "model": target, "num_speculative_tokens": 3}
+        else:
+            assert argv[argv.index("--spec-draft-model") + 1] == target
+            assert argv[argv.index("--spec-type") + 1] == "draft-simple"
 
 
 @pytest.mark.parametrize("reader", [llamacpp, vllm, sglang])

@@ -146,6 +146,23 @@ def test_a_missing_engine_drafter_and_target_are_blockers(tmp_path):
     assert "has no sglang" in words(found["sglang-eagle3-own"])
 
 
+def test_a_draft_model_of_another_vocabulary_is_a_blocker(tmp_path):
+    content = load("single-gpu").model_dump()
+    for place, size in (("target", 128256), ("small", 32000)):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "config.json").write_text(json.dumps({"vocab_size": size}))
+    content["target"]["path"] = str(tmp_path / "target")
+    content["drafters"]["small"]["path"] = str(tmp_path / "small")
+    profile = Profile.model_validate(content)
+    found = preflight.check(profile, ["vllm-draft-model"])["vllm-draft-model"]
+    assert "draft model small knows 32000 tokens, the target 128256" in words(found)
+    (tmp_path / "small" / "config.json").write_text(json.dumps({"vocab_size": 128256}))
+    assert "knows" not in words(preflight.check(profile, ["vllm-draft-model"])["vllm-draft-model"])
+    (tmp_path / "small" / "config.json").unlink()
+    (tmp_path / "small").rmdir()
+    assert "draft model small is not at" in words(preflight.check(profile, ["vllm-draft-model"])["vllm-draft-model"])
+
+
 def test_the_lab_is_ready_or_says_what_will_be_made():
     found = preflight.check(load("lab-cpu"))
     assert not [f.text for place in found.values() for f in place if f.level == "blocker" and "memory" not in f.text]
