@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -69,6 +70,13 @@ def json_lines(path: Path) -> list[tuple[str, dict]]:
     return rows
 
 
+# What a cell counts and times: a number from 0 wherever it is there at all.
+COUNTS = (
+    *("requests", "output_tokens", "seconds", "output_tokens_per_second", "stream_tokens_per_second_p50"),
+    *("ttft_ms_p50", "tpot_ms_p50", "context_tokens", "steps", "drafted", "accepted", "k"),
+)
+
+
 class KeptRows:
     """A JSONL file of rows in groups, each group named by its values of `by`: work that resumes adds a group at a time,
     and a group made from other facts (an earlier drafter, another text) gives way to the new one.
@@ -111,6 +119,10 @@ def ledger_lines(path: Path, whole: bool = False) -> list[dict]:
     return rows
 
 
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
 def _fault(row: dict) -> str | None:
     """What keeps a row from being a cell: the fields that everything else relies on."""
     for name in ("configuration", "engine", "method", "workload", "status"):
@@ -120,6 +132,16 @@ def _fault(row: dict) -> str | None:
         value = row.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             return f"`{name}` is no whole number from {least}"
+    for name in COUNTS:
+        value = row.get(name)
+        if value is not None and not _is_amount(value):
+            return f"`{name}` is no number from 0"
+    drafted, accepted = row.get("drafted"), row.get("accepted")
+    if drafted is not None and accepted is not None and accepted > drafted:
+        return f"`accepted` {accepted} is more than `drafted` {drafted}"
+    positions = row.get("accepted_per_position")
+    if positions is not None and not (isinstance(positions, list) and all(map(_is_amount, positions))):
+        return "`accepted_per_position` is no list of counts"
     reasons = row.get("reasons")
     if reasons is not None and not (isinstance(reasons, list) and all(isinstance(r, str) for r in reasons)):
         return "`reasons` is no list of texts"

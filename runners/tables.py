@@ -7,6 +7,7 @@ row with its reasons, and a configuration without a ledger is a row of `statuses
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from runners import inputs, paths
@@ -171,6 +172,9 @@ def requests(runs_root: str | Path, profile: str, configuration: str | None = No
         if not {"key", "prompt_id"} <= set(frame.columns):
             raise UserError(f"{folder.name}/{path.name} has other columns than requests; measure that again.")
         frame = frame.reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
+        fault = _request_fault(frame)
+        if fault:
+            raise UserError(f"{folder.name}/{path.name}: {fault}; measure that configuration again.")
         chosen = {r["key"]: r.get("attempt") for r in resolve(Ledger(folder).rows())}
         # Rows without an attempt number come from a ledger that repeats nothing: keep them all.
         wanted = [
@@ -181,6 +185,22 @@ def requests(runs_root: str | Path, profile: str, configuration: str | None = No
     if not frames:
         return pd.DataFrame(columns=REQUEST_COLUMNS)
     return pd.concat(frames, ignore_index=True)
+
+
+def _request_fault(frame: pd.DataFrame) -> str | None:
+    """The first request that cannot have been: a time or a count that is none, or a last token before the first."""
+    columns = ["intended_s", "sent_s", "first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
+    for column in columns:
+        values = pd.to_numeric(frame[column], errors="coerce").astype(float)
+        text = not pd.api.types.is_numeric_dtype(frame[column])  # numbers that were written as words
+        wrong = frame[column].notna() & (text | ~(np.isfinite(values) & (values >= 0)))
+        if wrong.any():
+            return f"request {frame.prompt_id[wrong].iloc[0]} has {column} = {frame[column][wrong].iloc[0]!r:.40}"
+    for early, late in (("sent_s", "first_token_s"), ("first_token_s", "last_token_s")):
+        wrong = frame[early].astype(float) > frame[late].astype(float)
+        if wrong.any():
+            return f"request {frame.prompt_id[wrong].iloc[0]} has its {late} before its {early}"
+    return None
 
 
 def plan(profile: str) -> Profile | None:

@@ -120,6 +120,11 @@ BASE = "llamacpp-base"
         ({"status": 5}, "`status` is no text"),
         ({"engine": None}, "`engine` is no text"),
         ({"reasons": [1]}, "`reasons` is no list of texts"),
+        ({"steps": "many"}, "`steps` is no number from 0"),
+        ({"seconds": -1}, "`seconds` is no number from 0"),
+        ({"tpot_ms_p50": float("nan")}, "`tpot_ms_p50` is no number from 0"),
+        ({"drafted": 3, "accepted": 4}, "`accepted` 4 is more than `drafted` 3"),
+        ({"accepted_per_position": [1, None]}, "`accepted_per_position` is no list of counts"),
     ],
 )
 def test_a_cell_that_is_none_is_named_by_its_line(runs, change, said):
@@ -173,6 +178,29 @@ def test_requests_without_their_cells_and_of_another_kind(runs):
     pd.DataFrame({"a": [1]}).to_parquet(folder / "requests.parquet")
     with pytest.raises(UserError, match="other columns than requests"):
         tables.requests(runs, PROFILE)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("first_token_s", "soon", "has first_token_s = 'soon'"),
+        ("last_token_s", -1.0, "has last_token_s = -1.0"),
+        ("output_tokens", float("inf"), "has output_tokens = inf"),
+        ("sent_s", 1e9, "has its first_token_s before its sent_s"),
+        ("first_token_s", 1e9, "has its last_token_s before its first_token_s"),
+    ],
+)
+def test_a_request_that_cannot_have_been_is_named(runs, column, value, said):
+    place = runs / PROFILE / BASE / "requests.parquet"
+    frame = pd.read_parquet(place)
+    frame[column] = frame[column].astype(object)
+    frame.loc[0, column] = value
+    if isinstance(value, str):
+        frame[column] = frame[column].astype(str)
+    frame.convert_dtypes().to_parquet(place)
+    with pytest.raises(UserError) as error:
+        tables.requests(runs, PROFILE)
+    assert f"{BASE}/requests.parquet: request " in one_sentence(error) and said in str(error.value)
 
 
 @pytest.mark.parametrize(("column", "value"), [("made_at", "yesterday"), ("concurrency", "one"), ("speed_up", "fast")])
