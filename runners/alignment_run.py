@@ -72,18 +72,28 @@ def run(
             states(profile, out, work, say)
         if "replay" in parts:
             replayed(profile, found, out, work, say)
+        longest = _longest(profile, found)
         if "slots" in parts:
-            slots_of_llamacpp(profile, found, out, work, say)
+            slots_of_llamacpp(profile, longest, out, work, say)
         if "siblings" in parts:
             of_siblings(profile, profile.configurations[found[0]].drafter, out, work, say)
         if "hypotheses" in parts:
-            for name in found:
+            for name in longest:
                 asked = prompts.load("chat").take(PROMPTS_A_CAUSE)
                 tokens = profile.workload.output_tokens
                 hypotheses.serve_all(profile, name, asked, tokens, 4, out, work, say, causes)
         if "confusion" in parts:
             confusion(profile, runs, found[0], out, say)
     return 0
+
+
+def _longest(profile: Profile, names: list[str]) -> list[str]:
+    """Of an engine's configurations with one drafter the one with the longest chain: it shows every position."""
+    best: dict[tuple[str, str | None], str] = {}
+    for name in sorted(names, key=lambda n: profile.configurations[n].k or 0):
+        chosen = profile.configurations[name]
+        best[chosen.engine, chosen.drafter] = name
+    return [n for n in names if n in best.values()]
 
 
 def confusion(profile: Profile, runs: Path, name: str, out: Path, say: Progress) -> None:

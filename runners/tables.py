@@ -195,7 +195,7 @@ def _request_fault(frame: pd.DataFrame) -> str | None:
         text = not pd.api.types.is_numeric_dtype(frame[column])  # numbers that were written as words
         wrong = frame[column].notna() & (text | ~(np.isfinite(values) & (values >= 0)))
         if wrong.any():
-            return f"request {frame.prompt_id[wrong].iloc[0]} has {column} = {frame[column][wrong].iloc[0]!r:.40}"
+            return f"request {frame.prompt_id[wrong].iloc[0]} has {column} = {frame[column][wrong].iloc[0]!s:.40}"
     for early, late in (("sent_s", "first_token_s"), ("first_token_s", "last_token_s")):
         wrong = frame[early].astype(float) > frame[late].astype(float)
         if wrong.any():

@@ -183,7 +183,7 @@ def test_requests_without_their_cells_and_of_another_kind(runs):
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("first_token_s", "soon", "has first_token_s = 'soon'"),
+        ("first_token_s", "soon", "has first_token_s = soon"),
         ("last_token_s", -1.0, "has last_token_s = -1.0"),
         ("output_tokens", float("inf"), "has output_tokens = inf"),
         ("sent_s", 1e9, "has its first_token_s before its sent_s"),
