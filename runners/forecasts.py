@@ -7,12 +7,25 @@ acceptance goes on), a pretended one is known. A forecast counts only if it was 
 
 import functools
 import numbers
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from runners import acceptance, campaign, drafters, intervals, paths, payoff, provenance, step_model, tables
+from runners import (
+    acceptance,
+    campaign,
+    drafters,
+    inputs,
+    intervals,
+    model,
+    paths,
+    payoff,
+    provenance,
+    step_model,
+    tables,
+)
 from runners.errors import UserError
 from runners.ledger import write_atomic
 from runners.profile import Profile
@@ -34,7 +47,8 @@ class Source:
         self.cells = tables.cells(runs, profile)
         found = tables.plan(profile)
         named = found.configurations.items() if found else ()
-        self.drafter_of = {n: drafters.digest(found, c.drafter) for n, c in named if c.drafter}
+        home = tables.home(runs, profile)
+        self.drafter_of = {n: _measured_with(found, c.drafter, home / n) for n, c in named if c.drafter}
 
     @functools.cached_property
     def models(self) -> payoff.Found:
@@ -66,6 +80,25 @@ class Source:
         # What the answers' ends cut off is cut off at any K.
         cut = acceptance.tokens_per_step(counts) / acceptance.accept_length(counts["steps"], counts["accepted"])
         return cut * (1 + sum(extended(survivals, k))), f"positions of {longest.configuration.iloc[0]}"
+
+
+def _measured_with(profile: Profile, name: str, folder: Path) -> str | None:
+    """The digest (drafters.digest) of the drafter that these cells were served with, by the record beside them; today's
+    where there is no record, None where it was another one.
+    """
+    place = folder / "environment.json"
+    if not place.is_file():
+        return drafters.digest(profile, name)
+    record = inputs.read_json(place, dict, "measure that configuration again")
+    if record.get("drafter"):
+        return record["drafter"]
+    # Older records name a drafter that was made by its folder, a published one by its weights.
+    made = re.search(r"/drafters/[\w-]+-([0-9a-f]{12})/", " ".join(map(str, record.get("argv") or ())))
+    if made:
+        return made[1]
+    weights = (record.get("checksums") or {}).get("drafter_folder")
+    now = model.provenance(model.planned_files(profile, name)).get("drafter_folder")
+    return drafters.digest(profile, name) if weights and weights == now else None
 
 
 def extended(survivals: list[float], k: int) -> list[float]:
@@ -114,9 +147,9 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
             output = profile.workload.output_tokens
             row = [name, chosen.engine, chosen.method, chosen.k, workload, concurrency, group]
             row += [profile.depth(depth).requests[concurrency], at_once, prompt, output, prompt + output / 2]
-            model, fitted = source.models[chosen.engine]
+            fit, fitted = source.models[chosen.engine]
             row = dict(zip(COLUMNS, [*row, *length], strict=False))
-            told = step_model.forecasts(model, pd.DataFrame([row])).iloc[0]
+            told = step_model.forecasts(fit, pd.DataFrame([row])).iloc[0]
             row |= {c: round(float(told[c]), 4) for c in ("speed_up", "speed_up_lo", "speed_up_hi")}
             seen = (fitted[PLACE] == [name, workload, concurrency]).all(axis=1).any()
             rows.append(row | {"seen": bool(seen), "terms": TERMS, "fitted_to": source.name, "made_at": made_at})

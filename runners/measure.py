@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners import campaign, environments, model, progress, prompts, provenance, reference
+from runners import campaign, drafters, environments, model, progress, prompts, provenance, reference
 from runners.campaign import Point
 from runners.cell import Instruments, void_row
 from runners.cell import measure as measure_cell
@@ -235,5 +235,6 @@ def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running) -> N
         else [provenance.without_home(word) for word in provenance.masked_argv(line.argv)],
         "env": None if live.attached else provenance.masked(line.env),
         "checksums": model.provenance(files),
+        "drafter": drafters.digest(profile, chosen.drafter) if chosen.drafter else None,
     }
     ledger.write_json("environment.json", facts)

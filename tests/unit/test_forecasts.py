@@ -1,5 +1,7 @@
 """Forecasts: made only for what is not measured, kept with their time, and scored only if they came first."""
 
+import json
+
 import pandas as pd
 import pytest
 import synthetic_runs
@@ -66,6 +68,25 @@ def test_forecasts_of_the_first_form_stay_as_they_were_made():
     made = forecasts.read(forecasts.paths.PUBLISHED_RUNS, "lab-cpu-sweeps")
     first = made[made.terms == forecasts.FIRST_TERMS]
     assert len(first) and first.speed_up.notna().all() and first.prompt.isna().all()
+
+
+def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
+    """The record beside the cells says which drafter they were served with; the profile names today's."""
+    folder, profile = runs / PROFILE / "vllm-eagle3-aligned", load(PROFILE)
+    now = forecasts.drafters.digest(profile, "aligned")
+    folder.mkdir(exist_ok=True)
+    weights = forecasts.model.provenance(forecasts.model.planned_files(profile, "aligned"))["drafter_folder"]
+    for record, told in [
+        ({"drafter": "0123456789ab"}, "0123456789ab"),
+        ({"argv": ["--model", "$CACHE/drafters/untrained-303c61b36dcc/hf"]}, "303c61b36dcc"),
+        ({"checksums": {"drafter_folder": weights}}, now),
+        ({"checksums": {"drafter_folder": "another"}}, None),
+        ({}, None),
+    ]:
+        (folder / "environment.json").write_text(json.dumps(record))
+        assert forecasts.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == told
+    (folder / "environment.json").unlink()
+    assert forecasts.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == now
 
 
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
