@@ -48,7 +48,8 @@ class _Open:
 
 
 # The command line's own parser (argparse) ends a start so, after its usage.
-_REFUSED = re.compile(r"^[\w.-]+: error: ")
+REFUSED = r"^[\w.-]+: error: "
+_REFUSED = re.compile(REFUSED)
 
 
 class Errors:

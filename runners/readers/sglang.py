@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from runners.readers.causes import WRAPPER, Errors
+from runners.readers.causes import REFUSED, WRAPPER, Errors
 from runners.readers.rates import (
     BONUS_COUNTED,
     LENGTH_LESS_ONE,
@@ -79,7 +79,7 @@ _DECODE = "Decode batch"
 _TROUBLE = re.compile(
     r"Traceback \(most|hit an exception|[Ss]igquit|SIGQUIT|SIGTERM|Gracefully exiting|watchdog timeout"
     r"|scheduler is dead|died during|crashed with exit code|Exit code: |Initialization failed|^Killed$"
-    r"|^[\w.-]+: error: "
+    rf"|{REFUSED}"
 )
 _FATAL = re.compile(
     r"hit an exception|[Ss]igquit|SIGQUIT|scheduler is dead|died during|crashed with exit code"

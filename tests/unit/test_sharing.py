@@ -14,7 +14,7 @@ from runners.profile import load
 def costs(**figures):
     point = {"configuration": "a", "workload": "chat", "concurrency": 1}
     whole = {f"{n}{end}": float("nan") for n in compare.RATIOS for end in ("", "_lo", "_hi")}
-    return pd.DataFrame([point | whole | figures])
+    return pd.DataFrame([point | whole | {"unit": "requests within the run", "n_repeats": 1} | figures])
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,26 @@ def test_ratios_agree_where_their_intervals_overlap(b, outcome):
     found = compare.pairs(side((1.25, 1.15, 1.35)), side(b))
     assert list(found["outcome"]) == [outcome] and "ratios agree" in compare.said(found)
     assert list(compare.table(found, "A", "B")["B / A"]) == [f"{b[0] / 1.25:.2f}"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "outcome"),
+    [
+        # A mean of four repeats reaches from 0.9 to 1.1 or so: one repeat more may lie sqrt(5) times as far.
+        ((1.0, 0.9, 1.1), (1.2, 1.19, 1.21), compare.AGREE),
+        ((1.0, 0.9, 1.1), (1.3, 1.29, 1.31), compare.DIFFER),
+        ((1.0, 0.9, 1.1), (0.8, None, None), compare.AGREE),
+        ((1.0, 0.9, 1.1), (0.75, None, None), compare.DIFFER),
+    ],
+)
+def test_a_side_of_one_repeat_is_judged_by_the_scatter_of_the_others_repeats(a, b, outcome):
+    names = ("speed_up", "speed_up_lo", "speed_up_hi")
+    full = costs(unit="repeats", n_repeats=4, **dict(zip(names, a, strict=True)))
+    quick = costs(**dict(zip(names, b, strict=True)))
+    for pair in ((full, quick), (quick, full)):
+        found = compare.pairs(*pair)
+        assert list(found["outcome"]) == [outcome] and list(found["judged"]) == [compare.SCATTER]
+    assert "1 of them judged by the scatter" in compare.said(found)
 
 
 def test_runs_without_a_point_in_common_say_so(tmp_path):
