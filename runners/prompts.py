@@ -5,6 +5,7 @@ A set is one JSONL file, `data/prompts/<set id>.jsonl`; its README says what eac
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,7 +57,8 @@ def available(folder: Path = FOLDER) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.jsonl"))
 
 
-CHARACTERS_A_TOKEN = 4.3  # of this English text; what a cell's context really was is counted by the engine
+# Words, digits and signs; what a cell's context really was is counted by the engine.
+_PIECES = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_")
 
 
 def load(set_id: str, folder: Path = FOLDER) -> PromptSet:
@@ -112,18 +114,35 @@ def with_context(set_id: str, folder: Path = FOLDER) -> PromptSet:
     passages = [p.messages[-1]["content"] for p in filler.prompts]
     made = []
     for i, prompt in enumerate(base.prompts):
-        text, j = "", i
-        while len(text) < int(length) * CHARACTERS_A_TOKEN:
-            text += passages[j % len(passages)].strip() + "\n\n"
-            j += 1
-        text = text[: int(int(length) * CHARACTERS_A_TOKEN)].rsplit(" ", 1)[0]
+        text = _filled(passages, i, int(length))
         last = prompt.messages[-1]
         asked = f"Here are some notes.\n\n{text}\n\nThe notes end here. Leave them aside and answer this."
         asked += f"\n\n{last['content']}"
         made.append(Prompt(f"{prompt.id}@{length}", prompt.topic, (*prompt.messages[:-1], last | {"content": asked})))
-    return PromptSet(
-        set_id, tuple(made), hashlib.sha256(f"{base.sha256} {filler.sha256} {length}".encode()).hexdigest()
-    )
+    said = "".join(p.messages[-1]["content"] for p in made)
+    return PromptSet(set_id, tuple(made), hashlib.sha256(f"{base.sha256} {said}".encode()).hexdigest())
+
+
+def about_tokens(text: str) -> int:
+    """A tokenizer's count, guessed without one: a word of up to six letters, a digit or a sign is a token.
+
+    Numbers, which tokenizers split into digits, come out several times as many as a count of characters would say.
+    """
+    return sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(text))
+
+
+def _filled(passages: list[str], first: int, tokens: int) -> str:
+    """Whole words of the passages from number `first` on, until they are about that many tokens."""
+    words: list[str] = []
+    count, passage = 0, first
+    while count < tokens:
+        for word in (passages[passage % len(passages)].strip() + "\n\n").split(" "):
+            words.append(word)
+            count += about_tokens(word)
+            if count >= tokens:
+                break
+        passage += 1
+    return " ".join(words).strip()
 
 
 def _parse(line: str, where: str) -> Prompt:
