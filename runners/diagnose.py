@@ -28,12 +28,13 @@ NEXT = {
     "wrong-map": "rebuild d2t from the drafter's training vocabulary and serve again",
     "boundary+1": "lower each layer id by one (or serve with a release that adds none) and serve again",
     "boundary-1": "raise each layer id by one and serve again",
-    "aux-order": "sort the layer ids ascending and serve again",
+    "aux-order": "turn the input blocks of fc.weight to the ascending order of layers that engines capture in",
     "rope-base": "set rope_theta to the target's and serve again",
     "norm-flag": "flip norm_before_residual in the config and serve again",
     "int4": "serve the drafter in the dtype it was trained in",
     "bfloat16": "compare with the checkpoint it was rounded from; the loss is usually small",
-    "short-context": "compare short with long prompts at the same concurrency",
+    "short-context": "compare short with long prompts, alone and together: vLLM accepts nothing of a whole batch with "
+    "one request beyond the limit",
     "weak": "compare with its held-out figures; more data, or a drafter made for this target",
     "engine": "serve at C=1 and at C=16: if only one is low, the engine mixes its slots",
 }

@@ -42,8 +42,14 @@ def norm_flag(t: Tensors, c: dict, rng: np.random.Generator) -> None:
 
 
 def aux_order(t: Tensors, c: dict, rng: np.random.Generator) -> None:
-    """The three aux states in reverse order."""
-    _ids(c).reverse()
+    """The three aux states in reverse order: the layer that takes them expects them so.
+
+    Not the list of layer ids turned round: vLLM and SGLang capture in the order of layers whatever the list says
+    (vllm/model_executor/models/llama.py), llama.cpp in the list's order.
+    """
+    width = t["fc.weight"].shape[1] // len(_ids(c))
+    blocks = [t["fc.weight"][:, i * width : (i + 1) * width] for i in range(len(_ids(c)))]
+    t["fc.weight"] = np.ascontiguousarray(np.concatenate(blocks[::-1], axis=1))
 
 
 def _ids(c: dict) -> list[int]:
