@@ -90,7 +90,8 @@ def said(found: pd.DataFrame) -> str:
         return "The two have no measured point in common."
     counts = found["outcome"].value_counts()
     apart = (found["b_over_a"] - 1).abs()
-    # Two equally wide 95% intervals miss each other by chance in 2 (1 - Phi(1.96 sqrt 2)) = 0.56% of cases.
+    # Two equally wide 95% intervals miss each other by chance in 2 (1 - Phi(1.96 sqrt 2)) = 0.56% of cases; a point
+    # lies outside the 95% reach of the other side's scatter in 5%.
     told = found[found["outcome"] != UNKNOWN]
     expected = (told["judged"] == BOTH).sum() * 0.0056 + (told["judged"] == SCATTER).sum() * 0.05
     few = (told["judged"] == SCATTER).sum()

@@ -70,13 +70,6 @@ def json_lines(path: Path) -> list[tuple[str, dict]]:
     return rows
 
 
-# What a cell counts and times: a number from 0 wherever it is there at all.
-COUNTS = (
-    *("requests", "output_tokens", "seconds", "output_tokens_per_second", "stream_tokens_per_second_p50"),
-    *("ttft_ms_p50", "tpot_ms_p50", "context_tokens", "steps", "drafted", "accepted", "k"),
-)
-
-
 class KeptRows:
     """A JSONL file of rows in groups, each group named by its values of `by`: work that resumes adds a group at a time,
     and a group made from other facts (an earlier drafter, another text) gives way to the new one.
@@ -117,6 +110,13 @@ def ledger_lines(path: Path, whole: bool = False) -> list[dict]:
             raise UserError(f"{where} is no cell ({fault}); remove that line and run the report again.")
         rows.append(row)
     return rows
+
+
+# What a cell counts and times: a number from 0 wherever it is there at all.
+COUNTS = (
+    *("requests", "output_tokens", "seconds", "output_tokens_per_second", "stream_tokens_per_second_p50"),
+    *("ttft_ms_p50", "tpot_ms_p50", "context_tokens", "steps", "drafted", "accepted", "k"),
+)
 
 
 def _is_amount(value: Any) -> bool:

@@ -5,7 +5,7 @@ Nothing here imports an engine. A `Command` is what a person would type; `Files`
 
 import importlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,6 +74,8 @@ def command(profile: Profile, configuration: str, files: Files, port: int) -> Co
     chosen: Configuration = profile.configuration(configuration)
     spec = profile.engines[chosen.engine]
     module = engine(chosen.engine)
+    if chosen.method == "draft_model" and chosen.drafter is None:  # the target drafts for itself
+        files = replace(files, drafter_gguf=files.gguf, drafter_folder=files.folder)
     flags = module.arguments(profile, chosen, files, spec.host, port) | spec.flags | chosen.flags
     program = [] if spec.command else module.program()
     own = module.environment(chosen) if hasattr(module, "environment") else {}

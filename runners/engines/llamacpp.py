@@ -39,8 +39,7 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
     if c.method != "none":
         flags["spec-type"] = SPEC_TYPES[c.method]
     if c.method in CHAINED:
-        own = files.gguf if c.drafter is None else files.drafter_gguf
-        flags |= {"spec-draft-model": own, "spec-draft-n-max": c.k}
+        flags |= {"spec-draft-model": files.drafter_gguf, "spec-draft-n-max": c.k}
         # Draft tokens sampled in the graph, the default, are mixed up between slots in this build: with a drafter
         # of accept length 1.39 at C=1 it read 1.11 at C=4 and 1.05 at C=16; sampled on the host it stayed 1.38, 1.37.
         flags["no-spec-draft-backend-sampling"] = True

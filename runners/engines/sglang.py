@@ -36,7 +36,7 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
     if c.method in CHAINED:
         flags |= {
             "speculative-algorithm": "EAGLE3" if c.method == "eagle3" else "STANDALONE",
-            "speculative-draft-model-path": files.folder if c.drafter is None else files.drafter_folder,
+            "speculative-draft-model-path": files.drafter_folder,
             "speculative-num-steps": c.k,
             "speculative-eagle-topk": 1,  # a chain: drafts = steps + 1
             "speculative-num-draft-tokens": (c.k or 0) + 1,

@@ -9,7 +9,7 @@ from typing import Any
 from runners.engines import Files
 from runners.errors import UserError
 from runners.profile import Profile
-from runners.profile_parts import Configuration
+from runners.profile_parts import CHAINED, Configuration
 
 HEALTH_PATH = "/health"
 VERSION = ("/version", "version")  # where the running server tells its own
@@ -36,12 +36,9 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
         "max-num-seqs": c.max_running_requests,
         "no-enable-prefix-caching": True,
     }
-    if c.method == "eagle3":
-        drafter = {"method": "eagle3", "model": str(files.drafter_folder), "num_speculative_tokens": c.k}
+    if c.method in CHAINED:  # vLLM's own names for them
+        drafter = {"method": c.method, "model": str(files.drafter_folder), "num_speculative_tokens": c.k}
         flags["speculative-config"] = drafter
-    if c.method == "draft_model":
-        drafter = {"method": "draft_model", "model": str(files.drafter_folder or files.folder)}
-        flags["speculative-config"] = drafter | {"num_speculative_tokens": c.k}
     if c.method == "ngram":
         # The shortest and longest n-gram looked up (vllm/config/speculative.py); a configuration may override.
         flags["speculative-config"] = {
