@@ -4,6 +4,7 @@ A drafter has up to two forms, a Hugging Face folder (vLLM, SGLang) and a GGUF f
 in the cache under a name that holds the hash of what it was made from.
 """
 
+import ast
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +36,7 @@ def digest(profile: Profile, name: str) -> str:
     elif chosen.made == "untrained":
         facts += _scripts("untrained_drafter", "drafter_to_gguf")
     else:
-        facts += [digest(profile, chosen.source or ""), chosen.change or "", *_scripts("derive_drafter")]
+        facts += [digest(profile, chosen.source or ""), *_recipe(chosen.change or "")]
     return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:12]
 
 
@@ -46,6 +47,25 @@ def _weights(folder: Path) -> list[Path]:
 
 def _scripts(*names: str) -> list[str]:
     return [model.sha256(SCRIPTS / f"{n}.py") for n in names]
+
+
+def _recipe(change: str) -> list[str]:
+    """What in scripts/derive_drafter.py makes one change: its entry, the functions that calls, and `main`.
+
+    Not the whole file: another fault added beside it would have every cell of this one measured again.
+    """
+    tree = ast.parse((SCRIPTS / "derive_drafter.py").read_text())
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "CHANGES")
+    entries = {k.value: v for k, v in zip(table.keys, table.values, strict=True)}
+    found, looking = {}, [entries.get(change), functions["main"]]
+    while looking:
+        node = looking.pop()
+        if node is None or id(node) in found:
+            continue
+        found[id(node)] = ast.unparse(node)
+        looking += [functions.get(n.id) for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return [change, *found.values()]
 
 
 def planned(profile: Profile, name: str) -> Forms:

@@ -41,6 +41,27 @@ def test_a_drafters_digest_follows_its_weights_its_config_and_its_fault(publishe
     assert second["broken"] in str(folder) and gguf.name == "drafter.gguf"
 
 
+def test_a_derived_drafters_digest_follows_its_own_fault_and_no_other(tmp_path, monkeypatch):
+    original = (drafters.SCRIPTS / "derive_drafter.py").read_text()
+    monkeypatch.setattr(drafters, "SCRIPTS", tmp_path)
+
+    def recipe(text, change):
+        (tmp_path / "derive_drafter.py").write_text(text)
+        return drafters._recipe(change)
+
+    changes = ("aux-order", "boundary+1", "wrong-map", "noise-0.4")
+    assert len({tuple(recipe(original, c)) for c in changes}) == len(changes)
+    for old, new, moved in (
+        ("np.roll(t", "np.roll(-t", {"wrong-map"}),
+        ("[i + shift for", "[i - shift for", {"boundary+1"}),  # what an entry calls
+        ('["eagle_aux_hidden_state_layer_ids"]\n', '["ids"]\n', {"aux-order", "boundary+1"}),  # what both call
+        ("noisy(0.2)", "noisy(0.3)", set()),
+        ("save_file(tensors", "save_file(dict(tensors)", set(changes)),
+    ):
+        assert old in original
+        assert {c for c in changes if recipe(original, c) != recipe(original.replace(old, new), c)} == moved, old
+
+
 def test_new_weights_under_the_same_path_are_another_cell(published):
     content = LAB.model_dump()
     content["drafters"]["own"] = {"path": str(published)}
