@@ -139,7 +139,7 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
         for workload, concurrency in points if source else ():
             if (name, workload, concurrency) in started:
                 continue
-            prompt = next((p for p in (s.prompt(workload) for s in known) if p is not None), None)
+            prompt = _prompt(workload, known)
             length = _length(profile, name, workload, known)
             if prompt is None or length is None:
                 continue
@@ -151,13 +151,25 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
             row = dict(zip(COLUMNS, [*row, *length], strict=False))
             told = step_model.forecasts(fit, pd.DataFrame([row])).iloc[0]
             row |= {c: round(float(told[c]), 4) for c in ("speed_up", "speed_up_lo", "speed_up_hi")}
-            seen = (fitted[PLACE] == [name, workload, concurrency]).all(axis=1).any()
+            # By what is served, not by its name: another profile may have measured the same point.
+            point = [chosen.k, workload, concurrency, group]
+            seen = (fitted[["k", "workload", "concurrency", "drafter"]] == point).all(axis=1).any()
             rows.append(row | {"seen": bool(seen), "terms": TERMS, "fitted_to": source.name, "made_at": made_at})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _tells(source: Source, engine: str, drafter: str) -> bool:
     return engine in source.models and drafter in source.models[engine][0].drafters
+
+
+def _prompt(workload: str, known: list[Source]) -> float | None:
+    """Mean tokens of a prompt as measured; chat@640 that nobody measured is chat with about 640 before it."""
+    base, _, before = workload.partition("@")
+    for name, more in ((workload, 0), (base, int(before or 0))):
+        found = next((p for p in (s.prompt(name) for s in known) if p is not None), None)
+        if found is not None:
+            return found + more
+    return None
 
 
 def _length(profile: Profile, name: str, workload: str, known: list[Source]) -> tuple[float, str] | None:

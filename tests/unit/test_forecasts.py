@@ -63,6 +63,17 @@ def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions
     assert lab.length("vllm", "another drafter", "chat", 3) is None
 
 
+def test_a_longer_context_is_guessed_until_it_is_measured_and_a_point_seen_under_another_name_is_seen(monkeypatch):
+    lab = forecasts.Source(forecasts.paths.PUBLISHED_RUNS, PROFILE)
+    assert forecasts._prompt("chat@640", [lab]) == lab.prompt("chat") + 640
+    assert forecasts._prompt("nothing@640", [lab]) is None
+    monkeypatch.setattr(forecasts, "sources", lambda profile, runs: [lab])
+    made = forecasts.make(load("lab-cpu-sweeps"), "full", forecasts.paths.LOCAL_RUNS / "nowhere")
+    seen = made.set_index(forecasts.PLACE).seen
+    assert seen["vllm-eagle3-k3", "chat", 4]  # lab-cpu calls it vllm-eagle3-aligned
+    assert not seen["vllm-eagle3-k2", "chat", 4] and not seen["llamacpp-eagle3-k3", "chat@640", 1]
+
+
 def test_forecasts_of_the_first_form_stay_as_they_were_made():
     """The published ones of the first sweeps name no terms: the model that made them knew no prompts and no context."""
     made = forecasts.read(forecasts.paths.PUBLISHED_RUNS, "lab-cpu-sweeps")
