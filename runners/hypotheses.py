@@ -89,10 +89,11 @@ def serve_all(
 def table(rows: list[dict]) -> pd.DataFrame:
     """One row a cause and configuration: accept length served and replayed, survival by position, what it explains.
 
-    The case's drafter read exactly 1.00: a cause explains that only if nothing at all was accepted when served.
+    In the order of CAUSES, whichever was served last. The case's drafter read exactly 1.00: a cause explains that only if nothing at all was accepted when served.
     """
-    kept = []
-    for row in rows:
+    kept, order = [], list(CAUSES)
+    # An engine's rows stay together; a cause of an older version comes last.
+    for row in sorted(rows, key=lambda r: (r["configuration"], (*order, r["change"]).index(r["change"]))):
         served, replayed = row["served"], row["replayed"]
         survival = [round(a / served["steps"], 4) for a in served["accepted_per_position"]] if served["steps"] else []
         kept.append(

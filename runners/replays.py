@@ -37,10 +37,31 @@ def capture(profile: Profile, source: str, sequences: Path, boundaries: list[int
     return output
 
 
+def limit_in(engine: str, drafter_folder: Path) -> int | None:
+    """Positions beyond which this engine drafts nothing; None where it drafts on (llama.cpp, and SGLang as far as seen).
+
+    vLLM takes the drafter's own max_position_embeddings (effective_drafter_max_model_len in gpu_model_runner.py).
+    """
+    if engine != "vllm":
+        return None
+    return json.loads((drafter_folder / "config.json").read_text()).get("max_position_embeddings")
+
+
 def replay(
-    profile: Profile, drafter_folder: Path, sequences: Path, states: Path, k: int, output_tokens: int, say: Progress
+    profile: Profile,
+    drafter_folder: Path,
+    sequences: Path,
+    states: Path,
+    k: int,
+    output_tokens: int,
+    say: Progress,
+    at_once: int = 1,
+    limit: int | None = None,
 ) -> dict:
-    """Pooled counts of scripts/replay.py: steps, drafted, accepted, accepted_per_position, accept_length."""
+    """Pooled counts of scripts/replay.py: steps, drafted, accepted, accepted_per_position, accept_length.
+
+    limit: limit_in's; `at_once` running requests then draft together or not at all.
+    """
     files = model.files(profile, None, say)
     wanted = boundaries_of(drafter_folder, profile.target.layers)
     held = [int(b.rsplit(" ", 1)[1]) for b in json.loads((states / "manifest.json").read_text())["boundaries"]]
@@ -55,6 +76,8 @@ def replay(
         "k": k,
         "output_tokens": output_tokens,
         "columns": [held.index(b) for b in wanted],
+        "at_once": at_once,
+        "limit": limit,
     }
     return pooled(training.ask_script("replay", asked), k)
 
@@ -100,7 +123,9 @@ def compare(
         )
         boundaries = boundaries_of(folder, profile.target.layers)
         states = capture(profile, source or chosen.engine, sequences, boundaries, say)
-        replayed = replay(profile, folder, sequences, states, chosen.k, output_tokens, say)
+        limit = limit_in(chosen.engine, folder)
+        together = (found.concurrency, limit)
+        replayed = replay(profile, folder, sequences, states, chosen.k, output_tokens, say, *together)
         c = found.counters
         counted = {
             "steps": c.steps,

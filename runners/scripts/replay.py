@@ -7,8 +7,9 @@ the target adds one. All chains of a sequence are one batched pass (scripts/eagl
 
     python replay.py REQUEST.json RESULT.json
 REQUEST: target (folder, for the embeddings), drafter (folder), sequences (file), states (folder), k, output_tokens,
-columns (which of the captured boundaries feed the aux slots, in slot order). RESULT: one row a sequence with
-`steps, drafted, accepted, accepted_per_position`.
+columns (which of the captured boundaries feed the aux slots, in slot order), at_once (requests running together),
+limit (positions beyond which vLLM drafts zeros; null: none). RESULT: one row a sequence with `steps, drafted, accepted,
+accepted_per_position`.
 """
 
 import json
@@ -31,12 +32,15 @@ def main(request_file: Path, result_file: Path) -> None:
     packed = load_file(r["sequences"])
     offsets, prompt = packed["offsets"].tolist(), packed["prompt"].tolist()
     captured = states(Path(r["states"]), r["columns"])
-    rows = []
+    chains = []
     for i, n in enumerate(prompt):
         x = packed["ids"][offsets[i] : offsets[i + 1]].long()
-        aux = next(captured)
-        accepted = accepted_at(drafter, ids, embedding, x, aux, r["k"])
-        rows.append(walk(accepted, n, min(r["output_tokens"], len(x) - n), r["k"]))
+        accepted = accepted_at(drafter, ids, embedding, x, next(captured), r["k"])
+        chains.append((accepted, n, min(r["output_tokens"], len(x) - n)))
+    if r["limit"] is None:
+        rows = [walk(*chain, r["k"]) for chain in chains]
+    else:
+        rows = walk_together(chains, r["k"], r["at_once"], r["limit"])
     result_file.write_text(json.dumps(rows))
 
 
@@ -82,6 +86,37 @@ def walk(accepted: torch.Tensor, prompt: int, output_tokens: int, k: int) -> dic
         steps += 1
         out += a + 1
     return {"steps": steps, "drafted": steps * k, "accepted": sum(per_position), "accepted_per_position": per_position}
+
+
+def walk_together(chains: list[tuple[torch.Tensor, int, int]], k: int, at_once: int, limit: int) -> list[dict]:
+    """`walk` of several requests, `at_once` of them running, where the drafter takes `limit` positions.
+
+    vLLM drafts after each step for the whole batch or, if the longest request and k more do not fit, for none of it:
+    the drafted tokens are then zeros, which are verified and counted like others (_input_fits_in_drafter in
+    vllm/v1/worker/gpu_model_runner.py, 0.32). A prompt's step is as long as the prompt; a verification step counts the
+    k tokens it verifies.
+    """
+    rows = [{"steps": 0, "drafted": 0, "accepted": 0, "accepted_per_position": [0] * k} for _ in chains]
+    out, waiting, running = [0] * len(chains), list(range(len(chains))), []
+    drafted = False
+    while running or waiting:
+        lengths = [chains[i][1] + out[i] + k for i in running]
+        for i in running:
+            accepted, prompt, _ = chains[i]
+            a = int(accepted[prompt + out[i] - 2]) if drafted else 0
+            for position in range(a):
+                rows[i]["accepted_per_position"][position] += 1
+            rows[i]["steps"] += 1
+            rows[i]["drafted"] += k
+            rows[i]["accepted"] += a
+            out[i] += a + 1
+        while waiting and len(running) < at_once:
+            running.append(waiting.pop(0))
+            lengths.append(chains[running[-1]][1])
+            out[running[-1]] = 1
+        drafted = max(lengths) + k <= limit
+        running = [i for i in running if out[i] < chains[i][2]]
+    return rows
 
 
 if __name__ == "__main__":

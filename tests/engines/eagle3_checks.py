@@ -65,6 +65,20 @@ def walks() -> None:
     assert found["accepted_per_position"] == [1, 1, 0] and found["steps"] == 3
 
 
+def walks_up_to_a_limit() -> None:
+    perfect, none = torch.full((40,), 3), torch.zeros(40, dtype=torch.long)
+    alone = [replay.walk(c, n, 9, 3) for c, n in ((perfect, 4), (none, 6))]
+    chains = [(perfect, 4, 9), (none, 6, 9)]
+    assert replay.walk_together(chains, 3, 1, 1000) == alone == replay.walk_together(chains, 3, 2, 1000)
+    # Prompt 4 and 3 more fit into 10, so the first chain is drafted; verifying it makes 5 + 3 and 3 more do not.
+    assert replay.walk_together([(perfect, 4, 9)], 3, 1, 10)[0]["accepted_per_position"] == [1, 1, 1]
+    assert replay.walk_together([(perfect, 4, 9)], 3, 1, 11)[0]["accepted"] == 6
+    # Beside a prompt of 9 none fits, for either.
+    rows = replay.walk_together([(perfect, 4, 9), (perfect, 9, 9)], 3, 2, 11)
+    assert [r["accepted"] for r in rows] == [0, 0] and [r["steps"] for r in rows] == [8, 8]
+    assert [r["drafted"] for r in rows] == [24, 24]  # zeros, counted like others
+
+
 def acceptance_is_a_chain() -> None:
     hits = [torch.tensor([[True, True, False, True]]), torch.tensor([[False, True, True, False]])]
     scored = torch.tensor([[True, True, True, True]])
@@ -76,5 +90,6 @@ chains_agree(False)
 chains_agree(True)
 saved_is_loaded(Path(sys.argv[2]))
 walks()
+walks_up_to_a_limit()
 acceptance_is_a_chain()
 print("ok")

@@ -50,6 +50,19 @@ def test_nothing_measured_gives_chapters_that_say_so(tmp_path):
         assert NOT_MEASURED in str(chart.to_dict())
 
 
+def test_causes_stand_in_one_order_whichever_was_served_last():
+    later = [ROWS[1], row("from an older version", 1, [1, 0, 0], 1.0), ROWS[0]]
+    assert list(hypotheses.table(later)["change"]) == ["as-trained", "random-head", "from an older version"]
+    other = [r | {"configuration": "b"} for r in ROWS]
+    assert list(hypotheses.table([*ROWS, *other])["configuration"]) == ["b", "b", "c", "c"]
+
+
+def test_only_vllm_stops_drafting_at_the_drafters_own_limit(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 64}))
+    limits = {engine: hypotheses.replays.limit_in(engine, tmp_path) for engine in ("vllm", "llamacpp", "sglang")}
+    assert limits == {"vllm": 64, "llamacpp": None, "sglang": None}
+
+
 def test_rows_written_by_align_are_read_back(tmp_path):
     place = tmp_path / "lab-cpu" / "alignment"
     place.mkdir(parents=True)
