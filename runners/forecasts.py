@@ -34,7 +34,7 @@ FILE = "forecasts.csv"
 PLACE = ["configuration", "workload", "concurrency"]
 COLUMNS = [*step_model.POINT, "drafter", *step_model.LOAD, "context", "tokens_per_step", "length_from"]
 COLUMNS += ["speed_up", "speed_up_lo", "speed_up_hi", "seen", "terms", "fitted_to", "made_at"]
-TERMS = " ".join([*step_model.NAMES, "d", "e"])  # of the model that makes forecasts now
+TERMS = " ".join([*step_model.NAMES, *step_model.OWN])  # of the model that makes forecasts now
 FIRST_TERMS = "a b c d e"  # of the one that made those stored without a word on it: no prompts, no f, a full batch
 
 

@@ -48,12 +48,11 @@ def coefficients(found: Found) -> pd.DataFrame:
     """One row an engine and drafter: each coefficient with its interval over the refits, in milliseconds."""
     rows = []
     for engine, (model, _) in found.items():
-        lo, hi = np.quantile(model.draws, [0.025, 0.975], axis=0)
-        texts = [f"{v:.3g} [{a:.3g}, {b:.3g}]" for v, a, b in zip(model.coefficients, lo, hi, strict=True)]
-        for i, drafter in enumerate(model.drafters):
-            own = step_model.SHARED + 2 * i
-            rows.append([engine, drafter, *texts[: step_model.SHARED], *texts[own : own + 2]])
-    return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.NAMES, "d", "e"])
+        for drafter in model.drafters:
+            lo, hi = np.quantile([model.of(drafter, x) for x in model.draws], [0.025, 0.975], axis=0)
+            values = zip(model.of(drafter), lo, hi, strict=True)
+            rows.append([engine, drafter, *(f"{v:.3g} [{low:.3g}, {high:.3g}]" for v, low, high in values)])
+    return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.NAMES, *step_model.OWN])
 
 
 def score(

@@ -25,7 +25,8 @@ from runners import breakeven, closed_loop, intervals, tables
 from runners.errors import UserError
 from runners.profile_parts import CHAINED
 
-NAMES = ("a", "b", "c", "p", "q", "f")  # shared by all of an engine; then d and e of each drafter
+NAMES = ("a", "b", "c", "p", "q", "f")  # shared by all of an engine
+OWN = ("d", "e")  # then these, of each drafter
 SHARED = len(NAMES)
 POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
 LOAD = ["requests", "at_once", "prompt", "output"]  # closed_loop.Load; at_once: the concurrency, or the lower cap
@@ -35,7 +36,7 @@ RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Model:
-    """Coefficients in milliseconds: NAMES, then d and e of each of `drafters`; `draws` [n, 6 + 2 drafters] are refits
+    """Coefficients in milliseconds: NAMES, then OWN of each of `drafters`; `draws` [n, 6 + 2 drafters] are refits
     of resampled points, for intervals; `residuals` [points]: log of measured over fitted.
     """
 
@@ -43,6 +44,12 @@ class Model:
     coefficients: np.ndarray
     draws: np.ndarray
     residuals: np.ndarray
+
+    def of(self, drafter: str, x: np.ndarray | None = None) -> np.ndarray:
+        """NAMES and OWN of one drafter, from the fit or from one of the draws."""
+        x = self.coefficients if x is None else x
+        at = SHARED + len(OWN) * self.drafters.index(drafter)
+        return np.concatenate([x[:SHARED], x[at : at + len(OWN)]])
 
     def step_ms(self, k, batch, context, drafter, x: np.ndarray | None = None, prefill=0.0) -> np.ndarray:
         """Milliseconds of a step; arrays broadcast. drafter: a name or one a row (any name where k is 0)."""
@@ -76,7 +83,7 @@ def _places(drafter, known: list[str]) -> np.ndarray:
 
 def _step(x: np.ndarray, k, batch, context, place, prefill=0.0) -> np.ndarray:
     a, b, c, p, q, f = x[:SHARED]
-    d, e = x[SHARED::2][place], x[SHARED + 1 :: 2][place]
+    d, e = (x[SHARED + i :: len(OWN)][place] for i in range(len(OWN)))
     k, batch, context, prefill = (np.asarray(v, float) for v in (k, batch, context, prefill))
     drafts = k * (d + e * batch + f * batch * context) + q * prefill * (k > 0)
     return a + b * batch + c * batch * context + p * prefill + drafts
@@ -142,7 +149,7 @@ def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
     if (rows.k == 0).sum() < 2 or (rows.k > 0).sum() < 2:
         raise UserError("The model of a step needs at least two plain and two speculative points; measure more cells.")
     drafters = sorted(set(rows.drafter[rows.k > 0]))
-    free = np.ones(SHARED + 2 * len(drafters), dtype=bool)
+    free = np.ones(SHARED + len(OWN) * len(drafters), dtype=bool)
     free[[NAMES.index("c"), NAMES.index("f")]] = rows.context.max() > 1.3 * rows.context.min()
     places = _places(rows.drafter.to_numpy(), drafters)
     terms = _terms(rows, places, len(free))[:, free]
