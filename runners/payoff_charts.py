@@ -74,10 +74,39 @@ def forced(table: pd.DataFrame, workload: str = "chat") -> alt.TopLevelMixin:
     return alt.layer(one, bars, dots).properties(width=WIDTH - 120, height=260, title="Pretended accept lengths")
 
 
+def graded(rows: pd.DataFrame) -> alt.TopLevelMixin:
+    """Step cost against accept length, a column an engine: level where a step costs the same whatever is accepted.
+
+    rows: sweeps.Sweeps.graded.
+    """
+    if rows.empty:
+        return nothing("Step cost and acceptance")
+    rows = rows.assign(C=[f"C = {c}" for c in rows.concurrency])
+    names = ["engine", "C", "drafter", "configuration", "tokens_per_step", "step_cost", "step_cost_lo", "step_cost_hi"]
+    base = alt.Chart().encode(
+        x=alt.X("tokens_per_step:Q", scale=alt.Scale(zero=False), title="accept length (tokens per step)"),
+        color=alt.Color("C:N", title=None, sort=None, scale=alt.Scale(range=COLOURS)),
+    )
+    bars = base.mark_rule().encode(y="step_cost_lo:Q", y2="step_cost_hi:Q")
+    lines = base.mark_line().encode(y="step_cost:Q", detail="drafter:N")
+    dots = base.mark_point(filled=True, size=60).encode(
+        y=alt.Y("step_cost:Q", title="r: plain steps a step costs"),
+        shape=alt.Shape("drafter:N", title=None),
+        tooltip=["configuration", "drafter", "tokens_per_step", "step_cost"],
+    )
+    width = (WIDTH - 140) // max(rows.engine.nunique(), 1)
+    return (
+        alt.layer(bars, lines, dots, data=rows[names].round(4))
+        .properties(width=width, height=240)
+        .facet(column=alt.Column("engine:N", title=None))
+        .properties(title="Step cost and acceptance")
+    )
+
+
 def sweep(rows: pd.DataFrame) -> alt.TopLevelMixin:
     """Throughput over base against concurrency, one line a K, a column a context, a row an engine.
 
-    rows: sweeps.Sweeps.drafted of drafters of one quality.
+    rows: sweeps.Sweeps.at_their_best.
     """
     if rows.empty:
         return nothing("K, context and concurrency")

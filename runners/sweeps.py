@@ -5,8 +5,11 @@ from pathlib import Path
 import pandas as pd
 
 from runners import breakeven, intervals, payoff, tables
+from runners.profile_parts import CHAINED
 
 SPEED_UP = ["speed_up", "speed_up_lo", "speed_up_hi"]
+COST = ["step_cost", "step_cost_lo", "step_cost_hi"]
+ITSELF = "the target itself"
 
 
 def profile_of(profile: str) -> str:
@@ -21,6 +24,7 @@ class Sweeps:
         self.profile = profile_of(profile)
         self.cells, self.requests = tables.cells(runs, self.profile), tables.requests(runs, self.profile)
         self.costs = breakeven.step_costs(self.cells, self.requests)
+        self.drafter_of = payoff.drafters(self.profile)
         self.asked = self.cells.groupby("configuration").forced_accept_length.first().dropna()
 
     def forced(self) -> pd.DataFrame:
@@ -41,9 +45,30 @@ class Sweeps:
         names = ["configuration", "engine", "k", "workload", "concurrency", "tokens_per_step", "step_cost", *SPEED_UP]
         return self.costs.loc[real, names].reset_index(drop=True)
 
+    def at_their_best(self) -> pd.DataFrame:
+        """`drafted` without drafters made worse on purpose and without the target itself: one quality, several K."""
+        rows, plan = self.drafted(), tables.plan(self.profile)
+        named = plan.configurations if plan else {}
+        whole = [n for n, c in named.items() if c.drafter and plan.drafters[c.drafter].source is None]
+        return rows[rows.configuration.isin(whole)].reset_index(drop=True)
+
+    def graded(self) -> pd.DataFrame:
+        """Step cost beside acceptance at one K, for a drafter that was served at two accept lengths or more, pretended
+        ones among them: engine, workload, k, concurrency, drafter, configuration, tokens_per_step, step_cost with _lo,
+        _hi. The target as its own drafter stands beside them: all is accepted, at another cost.
+        """
+        rows = self.costs[self.costs.method.isin(CHAINED) & (self.costs.workload != "all")]
+        rows = rows.assign(drafter=rows.configuration.map(self.drafter_of).fillna(ITSELF))
+        at = ["engine", "workload", "k"]
+        several = rows.groupby([*at, "drafter"]).configuration.nunique()
+        graded = set(several[several > 1].index.droplevel("drafter"))
+        rows = rows[[point in graded for point in zip(*(rows[c] for c in at), strict=True)]]
+        names = [*at, "concurrency", "drafter", "configuration", "tokens_per_step", *COST]
+        return rows[names].sort_values([*at, "concurrency", "drafter", "tokens_per_step"]).reset_index(drop=True)
+
     def models(self) -> payoff.Found:
         """The step model of each engine over K, context and concurrency at once; its points are the real drafters'."""
-        found = payoff.models(self.cells, self.requests, payoff.drafters(self.profile)) if len(self.cells) else {}
+        found = payoff.models(self.cells, self.requests, self.drafter_of) if len(self.cells) else {}
         return {e: (m, points[~points.configuration.isin(self.asked.index)]) for e, (m, points) in found.items()}
 
 
@@ -58,6 +83,33 @@ def drafted_shown(rows: pd.DataFrame) -> pd.DataFrame:
             "tokens per step": rows.tokens_per_step.round(2),
             "r": rows.step_cost.round(2),
             "throughput / base": [intervals.written(*v) for v in rows[SPEED_UP].itertuples(index=False)],
+        }
+    )
+
+
+def said_graded(rows: pd.DataFrame) -> str:
+    """How much r moves while the accept length does, a line an engine; empty without rows."""
+    lines = []
+    for engine, own in rows[rows.drafter != ITSELF].groupby("engine"):
+        cost = own.groupby(["workload", "k", "drafter", "concurrency"]).step_cost
+        spread = (cost.max() / cost.min() - 1).groupby("concurrency").max()
+        lines.append(
+            f"- {engine}: accept lengths from {own.tokens_per_step.min():.2f} to {own.tokens_per_step.max():.2f}; "
+            + ", ".join(f"at C={c} *r* differs by {value:.0%}" for c, value in spread.items())
+        )
+    return "\n".join(lines)
+
+
+def graded_shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """`Sweeps.graded` for reading."""
+    return pd.DataFrame(
+        {
+            "configuration": rows.configuration,
+            "drafter": rows.drafter,
+            "K": rows.k.astype(int),
+            "C": rows.concurrency,
+            "tokens per step": rows.tokens_per_step.round(2),
+            "r": [intervals.written(*v) for v in rows[COST].itertuples(index=False)],
         }
     )
 
