@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import breakeven, intervals, payoff, tables
+from runners import breakeven, intervals, payoff, step_model, tables
 from runners.profile_parts import CHAINED
 
 SPEED_UP = ["speed_up", "speed_up_lo", "speed_up_hi"]
@@ -55,7 +55,8 @@ class Sweeps:
     def graded(self) -> pd.DataFrame:
         """Step cost beside acceptance at one K, for a drafter that was served at two accept lengths or more, pretended
         ones among them: engine, workload, k, concurrency, drafter, configuration, tokens_per_step, step_cost with _lo,
-        _hi. The target as its own drafter stands beside them: all is accepted, at another cost.
+        _hi, batch (how many decoded at once). The target as its own drafter stands beside them: all is accepted, at
+        another cost.
         """
         rows = self.costs[self.costs.method.isin(CHAINED) & (self.costs.workload != "all")]
         rows = rows.assign(drafter=rows.configuration.map(self.drafter_of).fillna(ITSELF))
@@ -63,8 +64,15 @@ class Sweeps:
         several = rows.groupby([*at, "drafter"]).configuration.nunique()
         graded = set(several[several > 1].index.droplevel("drafter"))
         rows = rows[[point in graded for point in zip(*(rows[c] for c in at), strict=True)]]
-        names = [*at, "concurrency", "drafter", "configuration", "tokens_per_step", *COST]
+        rows = rows.merge(self._batches(), on=["configuration", "workload", "concurrency"], how="left")
+        names = [*at, "concurrency", "drafter", "configuration", "tokens_per_step", *COST, "batch"]
         return rows[names].sort_values([*at, "concurrency", "drafter", "tokens_per_step"]).reset_index(drop=True)
+
+    def _batches(self) -> pd.DataFrame:
+        """Mean number of requests that decode at once: configuration, workload, concurrency, batch."""
+        columns = ["configuration", "workload", "concurrency", "batch"]
+        parts = [step_model.points(own, self.requests)[columns] for _, own in self.cells.groupby("engine")]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
     def models(self) -> payoff.Found:
         """The step model of each engine over K, context and concurrency at once; its points are the real drafters'."""
@@ -110,6 +118,7 @@ def graded_shown(rows: pd.DataFrame) -> pd.DataFrame:
             "C": rows.concurrency,
             "tokens per step": rows.tokens_per_step.round(2),
             "r": [intervals.written(*v) for v in rows[COST].itertuples(index=False)],
+            "decode at once": rows.batch.astype(float).round(1),
         }
     )
 
