@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import forecasts
+from runners import forecast_tables, forecasts
 from runners.errors import UserError
 from runners.profile import load
 
@@ -45,7 +45,7 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     scores = forecasts.scored(runs, PROFILE)
     assert set(scores.configuration) == {LATE} and len(scores) == 6
     assert scores.error.astype(float).notna().all()
-    assert "6 " in forecasts.said(scores) and len(forecasts.shown(scores)) == 6
+    assert "6 " in forecast_tables.said(scores) and len(forecast_tables.shown(scores)) == 6
     assert LATE not in set(forecasts.make(profile, "full", runs).configuration)
 
 
@@ -101,7 +101,7 @@ def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
 
 
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
-    assert "not measured here" in forecasts.said(forecasts.scored(tmp_path, PROFILE))
+    assert "not measured here" in forecast_tables.said(forecasts.scored(tmp_path, PROFILE))
     place = tmp_path / PROFILE / forecasts.FILE
     place.parent.mkdir(parents=True)
     place.write_text("a,b\n1,2\n")
