@@ -64,7 +64,9 @@ def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval
     if len(pairs) >= statistics.MIN_REPEATS:
         cost = np.log(step_cost(pairs.al, pairs.tpot, pairs.tpot_base).astype(float))
         gain = np.log((pairs.tpot_base / pairs.tpot).astype(float))
-        return tuple(intervals.interval(v, level, seed).map(np.exp) for v in (cost, gain))
+        cost, gain = (intervals.interval(v, level, seed).map(np.exp) for v in (cost, gain))
+        drift = statistics.machine_drift(own, base)
+        return cost.widened(drift), gain.widened(1 / drift)
     # Within the run the counts are fixed (they are the server's totals, not a request's): only time is
     # resampled, and its relative spread is put around the ratio of the cells' own figures.
     gain = float(np.exp(np.log(base.tpot).mean() - np.log(own.tpot).mean()))

@@ -43,6 +43,11 @@ class Interval:
         ends = sorted([f(self.lo), f(self.hi)])
         return Interval(f(self.point), ends[0], ends[1], self.n, self.unit, self.paired)
 
+    def widened(self, factor: float) -> "Interval":
+        """Wide enough to hold the quantity times the factor too: what is known to have moved it by up to so much."""
+        lo, hi = min(self.lo, self.lo * factor), max(self.hi, self.hi * factor)
+        return Interval(self.point, lo, hi, self.n, self.unit, self.paired)
+
     def text(self, decimals: int = 2) -> str:
         """`1.05 [1.02, 1.08]`, or "not measured here"."""
         return written(self.point, self.lo, self.hi, decimals)

@@ -26,6 +26,7 @@ from runners.intervals import (
 )
 
 MIN_REPEATS = 3
+TIMES = ("ttft_ms", "tpot_ms")  # of METRICS: more is slower
 POINT = ["workload", "concurrency"]
 
 # name -> (cell column, column of `request_metrics`, statistic over requests, how workloads combine in the pool)
@@ -137,6 +138,7 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
                 "tpot_ms_p50": group.tpot_ms_p50.mean(),
                 "capped_at": group.capped_at.min(),
                 "running_peak": group.running_peak.astype(float).min(),
+                "memory_gb_per_s": group.memory_gb_per_s.astype(float).mean(),
                 "accepted_per_position": acceptance.add_positions(list(group.accepted_per_position)),
                 "keys": {key: workload for keys in group["keys"] for key, workload in keys.items()},
             }
@@ -232,6 +234,7 @@ def gates_table(cells: pd.DataFrame) -> pd.DataFrame:
         "distinct_bigram_ratio": ("distinct bigrams (least)", "min", 2),
         "neighbour_cores": ("cores of other work (most)", "max", 2),
         "steal_share": ("CPU steal (most)", "max", 3),
+        "memory_gb_per_s": ("memory copied, GB/s (mean)", "mean", 1),
         "client_cpu_us_per_token": ("client CPU, us per token", "mean", 0),
     }
     rows = []
@@ -249,6 +252,18 @@ def _same_prompts(of_key: dict[str, set], a: dict[str, str], b: dict[str, str]) 
     return bool(prompts[0]) and prompts[0] == prompts[1]
 
 
+def machine_drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
+    """The machine's own speed during one set of cells over that during another, by the probe beside each cell
+    (machine_speed); 1 where either was not probed.
+
+    A step that waits for memory takes that much longer, so that a ratio of the two sets holds it in full at most.
+    """
+    if not all("memory_gb_per_s" in side for side in (own, base)):
+        return 1.0
+    sides = [np.log(side["memory_gb_per_s"].astype(float)).mean() for side in (own, base)]
+    return float(np.exp(sides[0] - sides[1])) if np.isfinite(sides).all() else 1.0
+
+
 def ratio_of(
     upper: pd.DataFrame,
     lower: pd.DataFrame,
@@ -261,9 +276,15 @@ def ratio_of(
     repeats.
 
     Paired by repeat when both answered the same prompts: repeats are interleaved, so a pair shares its prompts
-    and its round's drift. Below three repeats, paired by prompt within the run. Void cells are ignored; NaN
-    when one side has none.
+    and its round's drift. Below three repeats, paired by prompt within the run. The bounds hold what the machine's own
+    speed differed by (machine_drift). Void cells are ignored; NaN when one side has none.
     """
+    found = _ratio_as_measured(upper, lower, requests, metric, level, seed)
+    drift = machine_drift(*(tables.ok(side) for side in (upper, lower)))
+    return found.widened(drift if metric in TIMES else 1 / drift)
+
+
+def _ratio_as_measured(upper, lower, requests, metric: str, level: float, seed: int) -> Interval:
     column = METRICS[metric][0]
     if column not in upper or column not in lower:
         return nothing()

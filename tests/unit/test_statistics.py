@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import intervals, statistics, tables
+from runners import breakeven, intervals, machine_speed, statistics, tables
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -140,6 +140,27 @@ def test_ratio_on_other_prompts_is_not_paired(five):
     )
     found = over_base(cells, renamed, "vllm-ngram", "edit", 4)
     assert not found.paired and found.unit == intervals.REPEATS and found.lo < found.point < found.hi
+
+
+def test_a_ratio_holds_what_the_machine_itself_moved(five):
+    cells, requests = five
+    as_measured = over_base(cells, requests, "vllm-ngram", "edit", 4)
+    slow = (cells.configuration == "vllm-ngram").map({True: 6.0, False: 8.0})
+    found = over_base(cells.assign(memory_gb_per_s=slow), requests, "vllm-ngram", "edit", 4)
+    assert found.point == as_measured.point and found.lo == as_measured.lo
+    assert found.hi == pytest.approx(as_measured.hi * 8 / 6)  # as fast a machine would have shown up to so much
+    assert over_base(cells.assign(memory_gb_per_s=8.0), requests, "vllm-ngram", "edit", 4) == as_measured
+
+    own, base = (cells[cells.configuration == n] for n in ("vllm-ngram", "vllm-base"))
+    own, base = own.assign(memory_gb_per_s=6.0), base.assign(memory_gb_per_s=8.0)
+    before = statistics.ratio_of(own.drop(columns="memory_gb_per_s"), base, requests, "tpot_ms")
+    after = statistics.ratio_of(own, base, requests, "tpot_ms")
+    assert after.lo == pytest.approx(before.lo * 6 / 8) and after.hi == before.hi  # its time was too long
+    assert breakeven.step_costs(pd.concat([own, base]), requests).step_cost_lo.notna().any()
+
+
+def test_the_machines_speed_is_a_number_of_this_machine():
+    assert 0.1 < machine_speed.memory_gb_per_s() < 1000
 
 
 def test_ratio_pairing_removes_a_common_drift():
