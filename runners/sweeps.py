@@ -63,7 +63,7 @@ class Sweeps:
         at = ["engine", "workload", "k"]
         several = rows.groupby([*at, "drafter"]).configuration.nunique()
         graded = set(several[several > 1].index.droplevel("drafter"))
-        rows = rows[[point in graded for point in zip(*(rows[c] for c in at), strict=True)]]
+        rows = rows[pd.Series([p in graded for p in zip(*(rows[c] for c in at), strict=True)], rows.index, dtype=bool)]
         rows = rows.merge(self._batches(), on=["configuration", "workload", "concurrency"], how="left")
         names = [*at, "concurrency", "drafter", "configuration", "tokens_per_step", *COST, "batch"]
         return rows[names].sort_values([*at, "concurrency", "drafter", "tokens_per_step"]).reset_index(drop=True)
