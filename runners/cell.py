@@ -179,7 +179,7 @@ def measure(
         "distinct_bigram_ratio": _round(ratio),
         "neighbour_cores": None if live.attached else _round(quiet.neighbour_cores),
         "steal_share": _round(quiet.steal_share),
-        "memory_gb_per_s": _round(np.mean(speeds), 3) if None not in speeds else None,
+        "machine_gflops": _round(np.mean(speeds), 1) if None not in speeds else None,
         "warm_up_requests": point.concurrency,
         "gpu": gpu,
         "acceptance_source": counts.source if chosen.k else None,
@@ -261,7 +261,7 @@ def _figures(loop: Loop) -> dict[str, Any]:
 
 def _probed(profile: Profile, live: Running) -> float | None:
     """The machine's speed now; None where the server may be on another machine, or is a stand-in."""
-    return None if live.attached or profile.simulated else machine_speed.memory_gb_per_s()
+    return None if live.attached or profile.simulated else machine_speed.gflops()
 
 
 def _own_cpu_seconds(live: Running) -> float:

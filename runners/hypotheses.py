@@ -89,7 +89,8 @@ def serve_all(
 def table(rows: list[dict]) -> pd.DataFrame:
     """One row a cause and configuration: accept length served and replayed, survival by position, what it explains.
 
-    In the order of CAUSES, whichever was served last. The case's drafter read exactly 1.00: a cause explains that only if nothing at all was accepted when served.
+    In the order of CAUSES, whichever was served last. The case's drafter read exactly 1.00: a cause explains that only
+    if nothing at all was accepted when served.
     """
     kept, order = [], list(CAUSES)
     # An engine's rows stay together; a cause of an older version comes last.

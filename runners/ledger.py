@@ -116,7 +116,7 @@ def ledger_lines(path: Path, whole: bool = False) -> list[dict]:
 COUNTS = (
     *("requests", "output_tokens", "seconds", "output_tokens_per_second", "stream_tokens_per_second_p50"),
     *("ttft_ms_p50", "tpot_ms_p50", "context_tokens", "steps", "drafted", "accepted", "k"),
-    "memory_gb_per_s",
+    "machine_gflops",
 )
 
 

@@ -1,8 +1,9 @@
-"""How fast this machine's memory is just now, probed beside each cell while the server rests.
+"""How fast this machine works just now with all its cores at once, probed beside each cell while the server rests.
 
-A virtual machine shares memory with others that none of its counters shows: no steal, no neighbour's process, and each
-step of a model takes half as long again. A copy too large for any cache tells. Ratios of cells that were measured at
-different speeds are given intervals wide enough to hold the difference (statistics.machine_drift).
+A virtual machine shares its host with others that none of its counters shows: no steal, no neighbour's process, and a
+step of a model takes half as long again, because the cores wait for each other at every layer and one of them was away.
+One core alone, and a copy in memory, are as fast as ever then; matrix products over all cores are not. Ratios of cells
+measured at different speeds are given intervals wide enough to hold the difference (statistics.machine_drift).
 """
 
 import functools
@@ -10,22 +11,27 @@ import time
 
 import numpy as np
 
-BLOCK = 64 * 2**20  # bytes
-COPIES = 5
+SIZE = 384  # a product of some tenths of a millisecond, like a layer of a small model
+PRODUCTS = 200
+REST_SECONDS = 0.05  # the library's threads spin for a while after their last product
 
 
-def memory_gb_per_s() -> float:
-    """Gigabytes read and written a second by one thread: the median of COPIES copies, some tenth of a second in all."""
-    source, target = _blocks()
-    seconds = []
-    for _ in range(COPIES):
-        begin = time.perf_counter()
-        np.copyto(target, source)
-        seconds.append(time.perf_counter() - begin)
-    return 2 * BLOCK / float(np.median(seconds)) / 1e9
+def gflops() -> float:
+    """Billions of operations a second of float32 matrix products on every core: the mean of PRODUCTS, delays included.
+
+    Some tenth of a second on two cores.
+    """
+    a, b, out = _matrices()
+    begin = time.perf_counter()
+    for _ in range(PRODUCTS):
+        np.dot(a, b, out=out)
+    seconds = time.perf_counter() - begin
+    time.sleep(REST_SECONDS)
+    return 2 * SIZE**3 * PRODUCTS / seconds / 1e9
 
 
 @functools.cache
-def _blocks() -> tuple[np.ndarray, np.ndarray]:
-    # Written to, so that the pages are there before anything is timed.
-    return np.ones(BLOCK // 8), np.ones(BLOCK // 8)
+def _matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    a, b, out = (np.full((SIZE, SIZE), 0.5, np.float32) for _ in range(3))
+    np.dot(a, b, out=out)  # the library starts its threads
+    return a, b, out

@@ -38,7 +38,7 @@ def capture(profile: Profile, source: str, sequences: Path, boundaries: list[int
 
 
 def limit_in(engine: str, drafter_folder: Path) -> int | None:
-    """Positions beyond which this engine drafts nothing; None where it drafts on (llama.cpp, and SGLang as far as seen).
+    """Positions beyond which this engine drafts nothing; None where it drafts on (llama.cpp; SGLang as far as seen).
 
     vLLM takes the drafter's own max_position_embeddings (effective_drafter_max_model_len in gpu_model_runner.py).
     """

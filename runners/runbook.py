@@ -37,7 +37,7 @@ GATES = {
     "distinct_bigram_ratio": "distinct bigrams",
     "neighbour_cores": "neighbours' cores",
     "steal_share": "steal",
-    "memory_gb_per_s": "memory GB/s",
+    "machine_gflops": "machine GFLOP/s",
     "client_cpu_us_per_token": "client CPU us/token",
 }
 

@@ -138,7 +138,7 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
                 "tpot_ms_p50": group.tpot_ms_p50.mean(),
                 "capped_at": group.capped_at.min(),
                 "running_peak": group.running_peak.astype(float).min(),
-                "memory_gb_per_s": group.memory_gb_per_s.astype(float).mean(),
+                "machine_gflops": group.machine_gflops.astype(float).mean(),
                 "accepted_per_position": acceptance.add_positions(list(group.accepted_per_position)),
                 "keys": {key: workload for keys in group["keys"] for key, workload in keys.items()},
             }
@@ -234,7 +234,7 @@ def gates_table(cells: pd.DataFrame) -> pd.DataFrame:
         "distinct_bigram_ratio": ("distinct bigrams (least)", "min", 2),
         "neighbour_cores": ("cores of other work (most)", "max", 2),
         "steal_share": ("CPU steal (most)", "max", 3),
-        "memory_gb_per_s": ("memory copied, GB/s (mean)", "mean", 1),
+        "machine_gflops": ("the machine, GFLOP/s (mean)", "mean", 0),
         "client_cpu_us_per_token": ("client CPU, us per token", "mean", 0),
     }
     rows = []
@@ -256,11 +256,11 @@ def machine_drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
     """The machine's own speed during one set of cells over that during another, by the probe beside each cell
     (machine_speed); 1 where either was not probed.
 
-    A step that waits for memory takes that much longer, so that a ratio of the two sets holds it in full at most.
+    Taken in full: a step that is all products of all cores slows by as much, another by less.
     """
-    if not all("memory_gb_per_s" in side for side in (own, base)):
+    if not all("machine_gflops" in side for side in (own, base)):
         return 1.0
-    sides = [np.log(side["memory_gb_per_s"].astype(float)).mean() for side in (own, base)]
+    sides = [np.log(side["machine_gflops"].astype(float)).mean() for side in (own, base)]
     return float(np.exp(sides[0] - sides[1])) if np.isfinite(sides).all() else 1.0
 
 

@@ -29,7 +29,7 @@ FIXED = [
 ]  # fmt: skip
 EXTRA = [
     "depth", "attempt", "running_peak", "capped_at", "equal_prefix_share", "reference_share",
-    "distinct_bigram_ratio", "neighbour_cores", "steal_share", "memory_gb_per_s", "client_cpu_us_per_token",
+    "distinct_bigram_ratio", "neighbour_cores", "steal_share", "machine_gflops", "client_cpu_us_per_token",
     "output_tokens_per_request", "warm_up_requests", "simulated",
 ]  # fmt: skip
 REQUEST_COLUMNS = [

@@ -146,21 +146,21 @@ def test_a_ratio_holds_what_the_machine_itself_moved(five):
     cells, requests = five
     as_measured = over_base(cells, requests, "vllm-ngram", "edit", 4)
     slow = (cells.configuration == "vllm-ngram").map({True: 6.0, False: 8.0})
-    found = over_base(cells.assign(memory_gb_per_s=slow), requests, "vllm-ngram", "edit", 4)
+    found = over_base(cells.assign(machine_gflops=slow), requests, "vllm-ngram", "edit", 4)
     assert found.point == as_measured.point and found.lo == as_measured.lo
     assert found.hi == pytest.approx(as_measured.hi * 8 / 6)  # as fast a machine would have shown up to so much
-    assert over_base(cells.assign(memory_gb_per_s=8.0), requests, "vllm-ngram", "edit", 4) == as_measured
+    assert over_base(cells.assign(machine_gflops=8.0), requests, "vllm-ngram", "edit", 4) == as_measured
 
     own, base = (cells[cells.configuration == n] for n in ("vllm-ngram", "vllm-base"))
-    own, base = own.assign(memory_gb_per_s=6.0), base.assign(memory_gb_per_s=8.0)
-    before = statistics.ratio_of(own.drop(columns="memory_gb_per_s"), base, requests, "tpot_ms")
+    own, base = own.assign(machine_gflops=6.0), base.assign(machine_gflops=8.0)
+    before = statistics.ratio_of(own.drop(columns="machine_gflops"), base, requests, "tpot_ms")
     after = statistics.ratio_of(own, base, requests, "tpot_ms")
     assert after.lo == pytest.approx(before.lo * 6 / 8) and after.hi == before.hi  # its time was too long
     assert breakeven.step_costs(pd.concat([own, base]), requests).step_cost_lo.notna().any()
 
 
 def test_the_machines_speed_is_a_number_of_this_machine():
-    assert 0.1 < machine_speed.memory_gb_per_s() < 1000
+    assert 0.1 < machine_speed.gflops() < 1000
 
 
 def test_ratio_pairing_removes_a_common_drift():
