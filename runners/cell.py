@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import psutil
 
-from runners import campaign, gates, gpus, machine_speed, progress, provenance
+from runners import campaign, gates, gpus, progress, provenance
 from runners.campaign import WARM_UP_TOKENS, Point
 from runners.ledger import Ledger
 from runners.load import Job, Loop, Result, body, closed_loop
@@ -35,6 +35,7 @@ class Instruments:
     extra: dict[str, Any]  # request fields of this engine
     model: str | None = None  # an attached server's own name for the target
     death: str | None = None
+    machine_gflops: float | None = None  # machine_speed.gflops, before this server started
     # Shares of equal prefix of every answer so far.
     to_base: list[float] = field(default_factory=list)
     to_reference: list[float] = field(default_factory=list)
@@ -96,7 +97,6 @@ def measure(
     progress.emit("cell", label=label, state="begins", configuration=name)
     jobs = tools.jobs(profile, point.prompts(tools.sets[point.workload]), tokens)
     before = tools.settled(live.base_url)
-    speeds = [_probed(profile, live)]
     quiet = gates.Quiet(lambda: _own_cpu_seconds(live))
     peak = gates.PeakRunning(lambda: getattr(tools.counters(live.base_url), "running", None))
     started_at = provenance.now()
@@ -112,7 +112,6 @@ def measure(
     own_after, gpu = live.evidence(), sampler.stop()
     cores = (own_after.cpu_seconds - own_before.cpu_seconds) / max(loop.seconds, 1e-9) if own_after else None
     after = tools.settled(live.base_url)
-    speeds.append(_probed(profile, live))
 
     reasons: list[str | None] = []
     counts = Counters()
@@ -179,7 +178,7 @@ def measure(
         "distinct_bigram_ratio": _round(ratio),
         "neighbour_cores": None if live.attached else _round(quiet.neighbour_cores),
         "steal_share": _round(quiet.steal_share),
-        "machine_gflops": _round(np.mean(speeds), 1) if None not in speeds else None,
+        "machine_gflops": _round(tools.machine_gflops, 1),
         "warm_up_requests": point.concurrency,
         "gpu": gpu,
         "acceptance_source": counts.source if chosen.k else None,
@@ -257,11 +256,6 @@ def _figures(loop: Loop) -> dict[str, Any]:
         "count_source": sources.pop() if len(sources) == 1 else None,
         "client_cpu_us_per_token": _round(1e6 * loop.client_cpu_s / total, 1) if total else None,
     }
-
-
-def _probed(profile: Profile, live: Running) -> float | None:
-    """The machine's speed now; None where the server may be on another machine, or is a stand-in."""
-    return None if live.attached or profile.simulated else machine_speed.gflops()
 
 
 def _own_cpu_seconds(live: Running) -> float:

@@ -1,4 +1,4 @@
-"""How fast this machine works just now with all its cores at once, probed beside each cell while the server rests.
+"""How fast this machine works just now with all its cores at once, probed before each start of a server.
 
 A virtual machine shares its host with others that none of its counters shows: no steal, no neighbour's process, and a
 step of a model takes half as long again, because the cores wait for each other at every layer and one of them was away.
@@ -12,14 +12,14 @@ import time
 import numpy as np
 
 SIZE = 384  # a product of some tenths of a millisecond, like a layer of a small model
-PRODUCTS = 200
+PRODUCTS = 1000
 REST_SECONDS = 0.05  # the library's threads spin for a while after their last product
 
 
 def gflops() -> float:
     """Billions of operations a second of float32 matrix products on every core: the mean of PRODUCTS, delays included.
 
-    Some tenth of a second on two cores.
+    Half a second on two cores.
     """
     a, b, out = _matrices()
     begin = time.perf_counter()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners import campaign, drafters, environments, model, progress, prompts, provenance, reference
+from runners import campaign, drafters, environments, machine_speed, model, progress, prompts, provenance, reference
 from runners.campaign import Point
 from runners.cell import Instruments, void_row
 from runners.cell import measure as measure_cell
@@ -167,6 +167,8 @@ def _one_start(
     """One start of the server over the points still missing; returns those it did not come to."""
     log = BUILD / "logs" / profile.name / f"{name}-{todo[0].round}-{attempt}-{time.strftime('%H%M%S')}.log"
     left = list(todo)
+    if profile.configuration(name).attach is None and not profile.simulated:
+        tools.machine_gflops = machine_speed.gflops()  # now: a server that is up spins, or polls, even at rest
     try:
         began = time.perf_counter()
         with running(profile, name, log) as live:

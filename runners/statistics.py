@@ -253,7 +253,7 @@ def _same_prompts(of_key: dict[str, set], a: dict[str, str], b: dict[str, str]) 
 
 
 def machine_drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
-    """The machine's own speed during one set of cells over that during another, by the probe beside each cell
+    """The machine's own speed during one set of cells over that during another, by the probe before each start
     (machine_speed); 1 where either was not probed.
 
     Taken in full: a step that is all products of all cores slows by as much, another by less.

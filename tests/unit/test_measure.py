@@ -73,6 +73,7 @@ def test_cells_are_measured_and_never_again(tmp_path):
     assert {(r["concurrency"], r["repeat"]) for r in rows} == {(1, 0), (4, 0), (4, 1)}
     first = rows[0]
     assert first["output_tokens"] == 2 * 24 and first["count_source"] == "usage"
+    assert first["machine_gflops"] > 0  # this machine's; an attached server's may be another
     assert first["running_peak"] == 1 and rows[1]["running_peak"] == 4
     assert 20 < first["stream_tokens_per_second_p50"] < 34
     requests = pd.read_parquet(ledger.folder / "requests.parquet")
@@ -158,7 +159,8 @@ def test_attached_servers_are_measured_the_same_way(tmp_path):
         p = made(tmp_path, configurations__base__attach={"url": live.base_url})
         measure.configuration(p, "base", None, tmp_path)
         assert live.alive()
-    assert [r["status"] for r in Ledger(tmp_path / "fake" / "base").rows()] == ["ok"] * 3
+    rows = Ledger(tmp_path / "fake" / "base").rows()
+    assert [r["status"] for r in rows] == ["ok"] * 3 and {r["machine_gflops"] for r in rows} == {None}
 
 
 @pytest.mark.parametrize(
