@@ -41,7 +41,7 @@ def shown(scores: pd.DataFrame) -> pd.DataFrame:
     """Forecast beside measured, for reading."""
     triples = scores[["speed_up", "speed_up_lo", "speed_up_hi"]].itertuples(index=False)
     lengths = zip(scores["tokens_per_step"].astype(float), scores["measured_length"].astype(float), strict=True)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "configuration": scores["configuration"],
             "workload": scores["workload"],
@@ -55,3 +55,5 @@ def shown(scores: pd.DataFrame) -> pd.DataFrame:
             "new": ["no" if s else "yes" for s in scores["seen"].astype(bool)],
         }
     )
+    # One form says nothing a row; `said` names it.
+    return table if scores["terms"].nunique() > 1 else table.drop(columns="terms")
