@@ -8,7 +8,7 @@ ratio beside them holds everything else too (prefill, queueing), which is why th
 import numpy as np
 import pandas as pd
 
-from runners import acceptance, intervals, statistics, tables
+from runners import acceptance, intervals, machine_speed, statistics, tables
 from runners.intervals import LEVEL, SEED, Interval
 
 FIGURES = ["step_cost", "decode_speed_up", "speed_up", "stream_speed_up"]
@@ -65,7 +65,7 @@ def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval
         cost = np.log(step_cost(pairs.al, pairs.tpot, pairs.tpot_base).astype(float))
         gain = np.log((pairs.tpot_base / pairs.tpot).astype(float))
         cost, gain = (intervals.interval(v, level, seed).map(np.exp) for v in (cost, gain))
-        drift = statistics.machine_drift(own, base)
+        drift = machine_speed.drift(own, base)
         return cost.widened(drift), gain.widened(1 / drift)
     # Within the run the counts are fixed (they are the server's totals, not a request's): only time is
     # resampled, and its relative spread is put around the ratio of the cells' own figures.

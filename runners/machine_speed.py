@@ -3,13 +3,14 @@
 A virtual machine shares its host with others that none of its counters shows: no steal, no neighbour's process, and a
 step of a model takes half as long again, because the cores wait for each other at every layer and one of them was away.
 One core alone, and a copy in memory, are as fast as ever then; matrix products over all cores are not. Ratios of cells
-measured at different speeds are given intervals wide enough to hold the difference (statistics.machine_drift).
+measured at different speeds are given intervals wide enough to hold the difference (drift).
 """
 
 import functools
 import time
 
 import numpy as np
+import pandas as pd
 
 SIZE = 384  # a product of some tenths of a millisecond, like a layer of a small model
 PRODUCTS = 1000
@@ -28,6 +29,18 @@ def gflops() -> float:
     seconds = time.perf_counter() - begin
     time.sleep(REST_SECONDS)
     return 2 * SIZE**3 * PRODUCTS / seconds / 1e9
+
+
+def drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
+    """The machine's own speed during one set of cells over that during another, by `gflops` before each
+    start; 1 where either was not probed.
+
+    Taken in full: a step that is all products of all cores slows by as much, another by less.
+    """
+    if not all("machine_gflops" in side for side in (own, base)):
+        return 1.0
+    sides = [np.log(side["machine_gflops"].astype(float)).mean() for side in (own, base)]
+    return float(np.exp(sides[0] - sides[1])) if np.isfinite(sides).all() else 1.0
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from runners import acceptance, tables
+from runners import acceptance, machine_speed, tables
 from runners.intervals import (
     LEVEL,
     NOTHING,
@@ -252,18 +252,6 @@ def _same_prompts(of_key: dict[str, set], a: dict[str, str], b: dict[str, str]) 
     return bool(prompts[0]) and prompts[0] == prompts[1]
 
 
-def machine_drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
-    """The machine's own speed during one set of cells over that during another, by the probe before each start
-    (machine_speed); 1 where either was not probed.
-
-    Taken in full: a step that is all products of all cores slows by as much, another by less.
-    """
-    if not all("machine_gflops" in side for side in (own, base)):
-        return 1.0
-    sides = [np.log(side["machine_gflops"].astype(float)).mean() for side in (own, base)]
-    return float(np.exp(sides[0] - sides[1])) if np.isfinite(sides).all() else 1.0
-
-
 def ratio_of(
     upper: pd.DataFrame,
     lower: pd.DataFrame,
@@ -277,10 +265,10 @@ def ratio_of(
 
     Paired by repeat when both answered the same prompts: repeats are interleaved, so a pair shares its prompts
     and its round's drift. Below three repeats, paired by prompt within the run. The bounds hold what the machine's own
-    speed differed by (machine_drift). Void cells are ignored; NaN when one side has none.
+    speed differed by (machine_speed.drift). Void cells are ignored; NaN when one side has none.
     """
     found = _ratio_as_measured(upper, lower, requests, metric, level, seed)
-    drift = machine_drift(*(tables.ok(side) for side in (upper, lower)))
+    drift = machine_speed.drift(*(tables.ok(side) for side in (upper, lower)))
     return found.widened(drift if metric in TIMES else 1 / drift)
 
 

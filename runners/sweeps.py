@@ -62,9 +62,10 @@ class Sweeps:
         rows = rows.assign(drafter=rows.configuration.map(self.drafter_of).fillna(ITSELF))
         at = ["engine", "workload", "k"]
         several = rows.groupby([*at, "drafter"]).configuration.nunique()
-        graded = set(several[several > 1].index.droplevel("drafter"))
-        rows = rows[pd.Series([p in graded for p in zip(*(rows[c] for c in at), strict=True)], rows.index, dtype=bool)]
-        rows = rows.merge(self._batches(), on=["configuration", "workload", "concurrency"], how="left")
+        graded = several[several > 1].reset_index()[at].drop_duplicates()
+        rows = rows.merge(graded, on=at).merge(
+            self._batches(), on=["configuration", "workload", "concurrency"], how="left"
+        )
         names = [*at, "concurrency", "drafter", "configuration", "tokens_per_step", *COST, "batch"]
         return rows[names].sort_values([*at, "concurrency", "drafter", "tokens_per_step"]).reset_index(drop=True)
 

@@ -13,6 +13,7 @@ accepted_per_position`.
 """
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -37,10 +38,7 @@ def main(request_file: Path, result_file: Path) -> None:
         x = packed["ids"][offsets[i] : offsets[i + 1]].long()
         accepted = accepted_at(drafter, ids, embedding, x, next(captured), r["k"])
         chains.append((accepted, n, min(r["output_tokens"], len(x) - n)))
-    if r["limit"] is None:
-        rows = [walk(*chain, r["k"]) for chain in chains]
-    else:
-        rows = walk_together(chains, r["k"], r["at_once"], r["limit"])
+    rows = walk_together(chains, r["k"], r["at_once"], math.inf if r["limit"] is None else r["limit"])
     result_file.write_text(json.dumps(rows))
 
 
@@ -77,18 +75,12 @@ def accepted_at(drafter, ids, embedding, x, aux, k: int) -> torch.Tensor:
 
 def walk(accepted: torch.Tensor, prompt: int, output_tokens: int, k: int) -> dict:
     """Verification steps until `output_tokens` are out; counts as the engines' counters have them."""
-    out, steps, per_position = 1, 0, [0] * k
-    while out < output_tokens:
-        t = prompt + out - 2  # x_{t+1} is the last known token
-        a = int(accepted[t])
-        for position in range(a):
-            per_position[position] += 1
-        steps += 1
-        out += a + 1
-    return {"steps": steps, "drafted": steps * k, "accepted": sum(per_position), "accepted_per_position": per_position}
+    return walk_together([(accepted, prompt, output_tokens)], k)[0]
 
 
-def walk_together(chains: list[tuple[torch.Tensor, int, int]], k: int, at_once: int, limit: int) -> list[dict]:
+def walk_together(
+    chains: list[tuple[torch.Tensor, int, int]], k: int, at_once: int = 1, limit: float = math.inf
+) -> list[dict]:
     """`walk` of several requests, `at_once` of them running, where the drafter takes `limit` positions.
 
     vLLM drafts after each step for the whole batch or, if the longest request and k more do not fit, for none of it:
