@@ -5,6 +5,7 @@ in the cache under a name that holds the hash of what it was made from.
 """
 
 import ast
+import functools
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -54,10 +55,7 @@ def _recipe(change: str) -> list[str]:
 
     Not the whole file: another fault added beside it would have every cell of this one measured again.
     """
-    tree = ast.parse((SCRIPTS / "derive_drafter.py").read_text())
-    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
-    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "CHANGES")
-    entries = {k.value: v for k, v in zip(table.keys, table.values, strict=True)}
+    functions, entries = _parsed((SCRIPTS / "derive_drafter.py").read_text())
     found, looking = {}, [entries.get(change), functions["main"]]
     while looking:
         node = looking.pop()
@@ -66,6 +64,15 @@ def _recipe(change: str) -> list[str]:
         found[id(node)] = ast.unparse(node)
         looking += [functions.get(n.id) for n in ast.walk(node) if isinstance(n, ast.Name)]
     return [change, *found.values()]
+
+
+@functools.cache
+def _parsed(source: str) -> tuple[dict[str, ast.FunctionDef], dict[str, ast.expr]]:
+    """A script's functions by name, and its table of changes."""
+    tree = ast.parse(source)
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "CHANGES")
+    return functions, {k.value: v for k, v in zip(table.keys, table.values, strict=True)}
 
 
 def planned(profile: Profile, name: str) -> Forms:

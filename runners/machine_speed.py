@@ -8,6 +8,7 @@ measured at different speeds are given intervals wide enough to hold the differe
 
 import functools
 import time
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,9 @@ import pandas as pd
 SIZE = 384  # a product of some tenths of a millisecond, like a layer of a small model
 PRODUCTS = 1000
 REST_SECONDS = 0.05  # the library's threads spin for a while after their last product
+SLOW = 0.85  # of the fastest of the starts before: the machine is away, not merely uneven
+LOOK_BACK = 3  # starts; a machine that stays slow is soon taken as it is
+PAUSE_SECONDS = 10
 
 
 def gflops() -> float:
@@ -29,6 +33,23 @@ def gflops() -> float:
     seconds = time.perf_counter() - begin
     time.sleep(REST_SECONDS)
     return 2 * SIZE**3 * PRODUCTS / seconds / 1e9
+
+
+def settled(earlier: Sequence[float], patience_s: float, say: Callable[[str], None]) -> float:
+    """`gflops`, after waiting up to `patience_s` while it is below SLOW of the fastest of the last starts' (`earlier`,
+    oldest first). Slow or not, the last look is what is given back.
+    """
+    wanted = SLOW * max(earlier[-LOOK_BACK:], default=0.0)
+    end, speed, told = time.monotonic() + patience_s, gflops(), False
+    while speed < wanted and time.monotonic() < end:
+        if not told:
+            say(
+                f"the machine works at {speed:.0f} GFLOP/s, below {wanted:.0f}; waiting up to {patience_s:.0f} s for it"
+            )
+            told = True
+        time.sleep(PAUSE_SECONDS)
+        speed = gflops()
+    return speed
 
 
 def drift(own: pd.DataFrame, base: pd.DataFrame) -> float:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 
 from runners.readers.causes import REQUEST, ROOT, WRAPPER, Errors
 from runners.readers.prometheus import by_position, count, samples, total
+from runners.readers.rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.records import (
     AcceptanceRecord,
     Counters,
@@ -24,6 +25,7 @@ from runners.readers.records import (
     PhaseTracker,
     match_phase,
     pieces,
+    without_collector,
 )
 
 ENGINE = "llamacpp"
@@ -46,6 +48,11 @@ _PREFIX = re.compile(
 _SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
 _RATE = re.compile(
     r"draft acceptance(?: rate)? = (?P<rate>\d+\.\d+|nan) \( *(?P<a>\d+) accepted / *(?P<g>\d+) generated\)"
+)
+# The newest form, and the oldest behind a slot, in one scan; any other goes through `acceptance_of`.
+_USUAL = re.compile(
+    r"slot print_timing: id +\d++ \| task -?\d++ \| *+draft acceptance(?: rate)? = (\d++\.\d++) \( *+(\d++) accepted"
+    r" / *+(\d++) generated\)(?:, mean len = ++(\d++\.\d++))?+$"
 )
 _LENGTH = re.compile(r"\bmean (?:acceptance length|len) = +(\d+\.\d+)")
 _POSITIONS = re.compile(r"(?:acceptance rate per position|acc per pos) = \((\d+\.\d+(?:, \d+\.\d+)*)\)")
@@ -88,6 +95,13 @@ def _record(line: str, found: re.Match) -> AcceptanceRecord:
         recomputed_rate=a / g if g else None,
         idle=g == 0,
     )
+
+
+def _usual_record(line: str, rate: str, accepted: str, drafted: str, length: str | None) -> AcceptanceRecord:
+    a, g = int(accepted), int(drafted)
+    length = None if length is None else float(length)
+    share = a / g if g else None
+    return AcceptanceRecord(line, length, float(rate), ACCEPTED_OVER_DRAFTED, a, g, None, share, idle=not g)
 
 
 def acceptance_of(line: str, after_timings: bool = False) -> AcceptanceRecord | None:
@@ -150,6 +164,7 @@ def tracker() -> PhaseTracker:
     return PhaseTracker(phase_of, first="importing")
 
 
+@without_collector
 def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
     """Read a whole log; num_draft_tokens is not needed, the lines carry the counts.
 
@@ -162,29 +177,32 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     busy: set[str] = set()
     served = timings = False
     last_slot = None
-    for raw in lines:
-        reading.lines += 1
+    records, usual, number = reading.acceptance, _USUAL.match, 0
+    for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
         line = raw.rstrip()
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             at = line.find("slot ", 0, 64)
             if at == 0 or at > 0 and line[at - 1] == " " and line[0] in "[0123456789":
                 # Cut by hand: these lines are nearly all of a busy server's log. `acceptance_of` is strict.
-                what = line[at + 5 : at + 17].strip()
-                if what.startswith("print_timing"):
+                if line.startswith("print_timing", at + 5):
                     served = timings = True
                     if "draft acceptance" in line:
-                        if record := acceptance_of(line):
-                            reading.acceptance.append(record)
-                            last_slot = line[at : line.find("|", line.find("| task") + 1)]
+                        if found := usual(line, at):
+                            records.append(_usual_record(line, *found.groups()))
+                        elif record := acceptance_of(line):
+                            records.append(record)
                         else:
                             reading.unknown(line)
-                    elif last_slot and "acc per pos" in line and line.startswith(last_slot, at):
+                            continue
+                        last_slot = line[at : line.find("|", line.find("| task") + 1)]
+                    elif "acc per pos" in line and last_slot and line.startswith(last_slot, at):
                         if found := _POSITIONS.search(line):
-                            reading.acceptance[-1].per_position = _floats(found[1])
+                            records[-1].per_position = _floats(found[1])
                         else:
                             reading.unknown(line)
                     continue
                 timings = False
+                what = line[at + 5 : at + 17].strip()
                 if what.startswith("launch_slot"):
                     busy.add(line[at : line.find("|", at)].rpartition("id")[2])
                     reading.running_max = max(len(busy), reading.running_max or 0)
@@ -197,7 +215,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 if _TIMING.match(line, _PREFIX.match(line).end()):
                     continue
                 if record := acceptance_of(line, after_timings=True):
-                    reading.acceptance.append(record)
+                    records.append(record)
                     continue
                 timings = False
             prefix = _PREFIX.match(line)
@@ -220,8 +238,9 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 ours = True
             if not (ours or level or _OWN.match(body) or phase or not body):
                 reading.unknown(line)
-    if reading.acceptance:
-        old = _PREFIX.sub("", reading.acceptance[0].line, count=1).find("acceptance rate = ") >= 0
+    reading.lines = number
+    if records:
+        old = _PREFIX.sub("", records[0].line, count=1).find("acceptance rate = ") >= 0
         reading.generation = "draft acceptance rate" if old else "draft acceptance"
     return errors.conclude(reading, phases, served)
 

@@ -4,6 +4,8 @@ Raw counts are kept as they stand in the source; rates are derived on read (acce
 accepted/steps, draft acceptance = accepted/drafted, the bonus token never counted).
 """
 
+import functools
+import gc
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -128,6 +130,24 @@ class LogReading:
         self.unknown_lines += 1
         if len(self.unknown_examples) < 5:
             self.unknown_examples.append(line[:300])
+
+
+def without_collector(read: Callable) -> Callable:
+    """Decorator of a reader of whole logs: Python's garbage collector rests meanwhile. Records hold no cycles, and
+    walking a million of them again and again costs a fifth of the time.
+    """
+
+    @functools.wraps(read)
+    def reading(*args, **options):
+        was = gc.isenabled()
+        gc.disable()
+        try:
+            return read(*args, **options)
+        finally:
+            if was:
+                gc.enable()
+
+    return reading
 
 
 _BAR_END = re.compile(r"(?:it/s|s/it)\](?: |\x1b\[A)*(?=[\[(A-Z])")

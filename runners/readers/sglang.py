@@ -15,6 +15,7 @@ acceptance at all.
 
 import re
 from collections.abc import Iterable
+from operator import attrgetter
 from pathlib import Path
 
 from runners.readers.causes import REFUSED, WRAPPER, Errors
@@ -33,6 +34,7 @@ from runners.readers.records import (
     after_bar,
     match_phase,
     pieces,
+    without_collector,
 )
 from runners.readers.sglang_counts import estimated, piece
 from runners.readers.sglang_http import counters_from_meta_info, read_counters, read_server_info
@@ -111,8 +113,9 @@ def _body_at(line: str) -> int:
 
 
 # The usual form in one scan; any other order or selection of fields goes through `_value`.
-_USUAL_LINE = re.compile(
-    r"\[[\d :.-]++[A-Z\d_ ]*+\] Decode batch(?: \[\d+\])?[.,] #running-req: (\d++), (?:[#tfsm][^,\r]*+, )*+"
+_USUAL = re.compile(
+    r"\[\d[^\]\r]{6,70}+\] Decode batch(?: \[\d+\])?[.,] #running-req: (\d++), "
+    r"(?:#token: \d++, token usage: [\d.]++, |(?:[#tfsm][^,\r]*+, )*+)"
     r"(?:accept len: (\d++\.\d++), accept rate: (\d++\.\d++), )?+(?:[a-z]++ graph: \w++, )?+"
     r"gen throughput \(token/s\): (\d++\.\d++), #queue-req: (\d++)(?:, [^\r]*)?$"
 )
@@ -176,6 +179,7 @@ def tracker() -> PhaseTracker:
     return PhaseTracker(phase_of, first="starting", refine=refine)
 
 
+@without_collector
 def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
     """Read a whole log.
 
@@ -187,7 +191,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     phases = tracker()
     errors = Errors(ENGINE, lambda: phases.current)
     records, idle, served, running_max = reading.acceptance, True, False, -1
-    usual, number = _USUAL_LINE.match, 0
+    usual, number = _USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
         line = raw.rstrip()
         if (found := usual(line)) is not None:  # nearly all of a busy server's log: no more work than needed
@@ -253,15 +257,16 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     reading.lines = number
     reading.running_max = running_max if running_max >= 0 else None
     # Printed to two decimals, so the distinct pairs are few.
-    pairs = {(r.accept_length, r.printed_rate) for r in records}
+    told = list(map(attrgetter("accept_length", "printed_rate"), records))
+    pairs = set(told)
     rated = [pair for pair in pairs if pair[1] is not None]
     definition, num_draft_tokens = infer(rated, num_draft_tokens)
     if not rated:
         definition = UNKNOWN_DEFINITION
     rates = {(length, rate): recomputed(length, rate, definition, num_draft_tokens) for length, rate in pairs}
-    for record in records:
+    for record, pair in zip(records, told, strict=True):
         record.definition = definition
-        record.recomputed_rate = rates[record.accept_length, record.printed_rate]
+        record.recomputed_rate = rates[pair]
     reading.generation = {
         BONUS_COUNTED: "accept rate up to 0.5.10.post1",
         LENGTH_LESS_ONE: "accept rate from 0.5.11 on",

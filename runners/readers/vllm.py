@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from runners.readers.causes import ROOT, Errors
 from runners.readers.prometheus import by_position, count, samples, total
+from runners.readers.rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.records import (
     AcceptanceRecord,
     Counters,
@@ -21,6 +22,7 @@ from runners.readers.records import (
     after_bar,
     match_phase,
     pieces,
+    without_collector,
 )
 
 ENGINE = "vllm"
@@ -60,6 +62,15 @@ _PREFIX = re.compile(
 _SPEC_FILE, _ENGINE_FILES = "metrics.py", ("loggers.py", "metrics.py")
 _SPEC = "SpecDecoding metrics: "
 _ENGINE = re.compile(r"(?:(?:Engine \d+|\d+ Engines Aggregated): )?Avg prompt throughput: ")
+# Both lines in today's form, in one scan; any other goes through `acceptance_of` and `_engine_line`.
+_USUAL = re.compile(
+    r"(?:\([A-Za-z][\w .=-]*? pid=\d++\) ?)?INFO \d\d-\d\d \d\d:\d\d:\d\d \["
+    r"(?:metrics\.py:\d++\] SpecDecoding metrics: Mean acceptance length: (\d++\.\d++), Accepted throughput: [\d.]++ "
+    r"tokens/s, Drafted throughput: [\d.]++ tokens/s, Accepted: (\d++) tokens, Drafted: (\d++) tokens, "
+    r"Per-position acceptance rate: (\d++\.\d++(?:, \d++\.\d++)*+), Avg Draft acceptance rate: (\d++\.\d++)%$"
+    r"|loggers\.py:\d++\] Engine \d++: Avg prompt throughput: [\d.]++ tokens/s, Avg generation throughput: "
+    r"(\d++\.\d++) tokens/s, Running: (\d++) reqs, Waiting: (\d++) reqs, )"
+)
 _NUMBER = r"(\d+\.\d+|nan)"
 _LENGTH = re.compile(rf"Mean acceptance length: {_NUMBER}")
 _RATE = re.compile(rf"[Dd]raft acceptance rate: {_NUMBER}%")
@@ -79,9 +90,30 @@ _ANSWERED = re.compile(r'"POST /\S+ HTTP/[\d.]+" 200')
 _FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed \||Process \w|.*it/s\]")
 
 
+LENGTH_FIRST, RATE_FIRST = "acceptance line with length first", "acceptance line with rate first"
+
+
 def _float(found: re.Match | None) -> float | None:
     value = float(found[1]) if found else math.nan
     return None if math.isnan(value) else value
+
+
+def _usual_record(
+    line: str,
+    length: str,
+    accepted: str,
+    drafted: str,
+    positions: str,
+    rate: str,
+    engine_line: tuple[int | None, int | None, float | None],
+) -> AcceptanceRecord:
+    """The record of a line in today's form, from its groups and the Engine line before it."""
+    a, d = int(accepted), int(drafted)
+    survival = [float(x) for x in positions.split(", ")]
+    share = a / d if d else None
+    return AcceptanceRecord(
+        line, float(length), float(rate) / 100, ACCEPTED_OVER_DRAFTED, a, d, survival, share, *engine_line, not d
+    )
 
 
 def acceptance_of(line: str) -> AcceptanceRecord | None:
@@ -137,6 +169,7 @@ def tracker() -> PhaseTracker:
     return PhaseTracker(phase_of, first="importing")
 
 
+@without_collector
 def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
     """Read a whole log. num_draft_tokens is not needed here: the lines carry the counts.
 
@@ -147,9 +180,20 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     errors = Errors(ENGINE, lambda: phases.current)
     served = False
     engine_line: tuple[int | None, int | None, float | None] = (None, None, None)
-    for raw in lines:
-        reading.lines += 1
-        for line in pieces(raw):
+    records, usual, number = reading.acceptance, _USUAL.match, 0
+    for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
+        line = raw.rstrip()
+        if (found := usual(line)) is not None and "\r" not in line:
+            length, accepted, drafted, positions, rate, throughput, running, waiting = found.groups()
+            if throughput is None:
+                records.append(_usual_record(line, length, accepted, drafted, positions, rate, engine_line))
+                reading.generation, served = LENGTH_FIRST, True
+            else:
+                engine_line = int(running), int(waiting), float(throughput)
+                reading.running_max = max(engine_line[0], reading.running_max or 0)
+                served = served or bool(engine_line[2] and phases.ready)
+            continue
+        for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             # The bulk of a busy server's log: uvicorn's access lines.
             if '" 200' in line and (line.startswith("INFO:     ") or ") INFO:     " in line[:48]):
                 served = served or (phases.ready and _ANSWERED.search(line) is not None)
@@ -167,9 +211,9 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                     reading.unknown(line)
                     continue
                 record.running, record.queued, record.throughput = engine_line
-                reading.acceptance.append(record)
-                first = "rate" if body.startswith(_SPEC + "Draft acceptance rate") else "length"
-                reading.generation, served = f"acceptance line with {first} first", True
+                records.append(record)
+                first = body.startswith(_SPEC + "Draft acceptance rate")
+                reading.generation, served = RATE_FIRST if first else LENGTH_FIRST, True
                 continue
             if prefix["file"] in _ENGINE_FILES and _ENGINE.match(body):
                 engine_line = _engine_line(body)
@@ -193,6 +237,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                     errors.add(body, prefix["who"] or "", ROOT)
             if not (ours or level or process or line.startswith("INFO:     ") or _FOREIGN.match(line)):
                 reading.unknown(line)
+    reading.lines = number
     return errors.conclude(reading, phases, served)
 
 

@@ -12,34 +12,49 @@ import time
 
 from runners.readers import reader
 
+_SLOT = "I slot print_timing: id  {n} | task {t} | "
+# What a busy server of each engine writes over and over in its pinned release.
 LINES = {
-    "sglang": "[2026-02-01 12:{m:02d}:{s:02d} TP0] Decode batch, #running-req: {n}, #token: {t}, token usage: 0.11, "
-    "accept len: {al:.2f}, accept rate: {rate:.2f}, cuda graph: True, gen throughput (token/s): {tp:.2f}, "
-    "#queue-req: 0",
-    "vllm": "(APIServer pid=7) INFO 02-01 12:{m:02d}:{s:02d} [metrics.py:101] SpecDecoding metrics: Mean acceptance "
-    "length: {al:.2f}, Accepted throughput: {tp:.2f} tokens/s, Drafted throughput: 90.00 tokens/s, Accepted: {n} tokens"
-    ", Drafted: {t} tokens, Per-position acceptance rate: 0.500, 0.300, 0.100, Avg Draft acceptance rate: {pc:.1f}%",
-    "llamacpp": "slot print_timing: id  {n} | task {t} | draft acceptance rate = {rate:.5f} (   {n} accepted /   {t} "
-    "generated)",
+    "sglang": [
+        "[2026-02-01 12:{m:02d}:{s:02d} TP0] Decode batch, #running-req: {n}, #token: {t}, token usage: 0.11, "
+        "accept len: {al:.2f}, accept rate: {rate:.2f}, cuda graph: True, gen throughput (token/s): {tp:.2f}, "
+        "#queue-req: 0",
+    ],
+    "vllm": [
+        "(APIServer pid=7) INFO 02-01 12:{m:02d}:{s:02d} [loggers.py:271] Engine 000: Avg prompt throughput: 12.5 "
+        "tokens/s, Avg generation throughput: {tp:.1f} tokens/s, Running: {n} reqs, Waiting: 0 reqs, GPU KV cache "
+        "usage: 1.5%, Prefix cache hit rate: 0.0%",
+        "(APIServer pid=7) INFO 02-01 12:{m:02d}:{s:02d} [metrics.py:120] SpecDecoding metrics: Mean acceptance "
+        "length: {al:.2f}, Accepted throughput: {tp:.2f} tokens/s, Drafted throughput: 90.00 tokens/s, Accepted: {n} "
+        "tokens, Drafted: {t} tokens, Per-position acceptance rate: 0.500, 0.300, 0.100, Avg Draft acceptance rate: "
+        "{pc:.1f}%",
+    ],
+    "llamacpp": [
+        "1.{m:02d}.{s:02d}0.648 I slot get_availabl: id  {n} | task -1 | selected slot by LRU, t_last = 47639534356",
+        "1.{m:02d}.{s:02d}1.648 I slot launch_slot_: id  {n} | task {t} | processing task, is_child = 0",
+        "1.{m:02d}.{s:02d}2.648 " + _SLOT + "prompt eval time =    1033.15 ms /    62 tokens "
+        "(   16.66 ms per token,    60.01 tokens per second)",
+        "1.{m:02d}.{s:02d}2.648 " + _SLOT + "       eval time =    3558.69 ms /    64 tokens "
+        "(   56.49 ms per token,    {tp:.2f} tokens per second)",
+        "1.{m:02d}.{s:02d}2.649 " + _SLOT + "      total time =    4591.85 ms /   126 tokens",
+        "1.{m:02d}.{s:02d}2.650 " + _SLOT + "   graphs reused =        669",
+        "1.{m:02d}.{s:02d}2.651 " + _SLOT + "draft acceptance = {rate:.5f} (   {n} accepted /   "
+        "{t} generated), mean len =  {al:.2f}",
+        "1.{m:02d}.{s:02d}2.652 I slot      release: id  {n} | task {t} | stop processing: n_tokens = 125, "
+        "truncated = 0",
+    ],
 }
 
 
 def text_of(kind: str, megabytes: float) -> list[str]:
-    form, lines, size, i = LINES[kind], [], 0, 0
+    lines, size, i = [], 0, 0
     while size < megabytes * 1e6:
         al = 1.2 + (i % 160) / 100
-        line = form.format(
-            m=i // 60 % 60,
-            s=i % 60,
-            n=1 + i % 48,
-            t=100 + i % 9000,
-            al=al,
-            rate=al / 4,
-            tp=300 + i % 700,
-            pc=25 + i % 60,
-        )
-        lines.append(line)
-        size += len(line) + 1
+        figures = {"m": i // 60 % 60, "s": i % 60, "n": 1 + i % 48, "t": 100 + i % 9000, "al": al, "rate": al / 4}
+        for form in LINES[kind]:
+            line = form.format(**figures, tp=300 + i % 700, pc=25 + i % 60)
+            lines.append(line)
+            size += len(line) + 1
         i += 1
     return lines
 

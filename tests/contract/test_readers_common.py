@@ -1,6 +1,7 @@
 """What all readers share: counters and their differences, Prometheus text, the accept-rate definitions."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,20 @@ def test_no_mangled_log_breaks_a_reader(name):
         reading = module.read_log(lines)
         assert reading.lines == len(lines)
         assert [r for line in lines if (r := module.acceptance_of(line)) and r.line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in FIXTURES.glob("*.log")))
+def test_usual_lines_read_in_one_scan_read_as_any_other(name, monkeypatch):
+    module, text, dice = reader(name.partition("_")[0]), (FIXTURES / name).read_text(), random.Random(name)
+    texts = [text]
+    for _ in range(20):
+        mangled = list(text)
+        for _ in range(12):
+            mangled[dice.randrange(len(text))] = dice.choice("\r\n[]():,.|0ax \0é")
+        texts.append("".join(mangled))
+    quick = [module.read_log(text.split("\n")) for text in texts]
+    monkeypatch.setattr(module, "_USUAL", re.compile("(?!)"))
+    assert quick == [module.read_log(text.split("\n")) for text in texts]
 
 
 def test_an_unknown_engine_names_those_known():
