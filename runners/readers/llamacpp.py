@@ -51,8 +51,9 @@ _RATE = re.compile(
 )
 # The newest form, and the oldest behind a slot, in one scan; any other goes through `acceptance_of`.
 _USUAL = re.compile(
-    r"slot print_timing: id +\d++ \| task -?\d++ \| *+draft acceptance(?: rate)? = (\d++\.\d++) \( *+(\d++) accepted"
-    r" / *+(\d++) generated\)(?:, mean len = ++(\d++\.\d++))?+$"
+    r"(?:\d++\.\d\d\.\d{3}\.\d{3} I )?slot print_timing: id +\d++ \| task -?\d++ \| *+"
+    r"draft acceptance(?: rate)? = (\d++\.\d++) \( *+(\d++) accepted / *+(\d++) generated\)"
+    r"(?:, mean len = ++(\d++\.\d++))?+$"
 )
 _LENGTH = re.compile(r"\bmean (?:acceptance length|len) = +(\d+\.\d+)")
 _POSITIONS = re.compile(r"(?:acceptance rate per position|acc per pos) = \((\d+\.\d+(?:, \d+\.\d+)*)\)")
@@ -187,7 +188,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 if line.startswith("print_timing", at + 5):
                     served = timings = True
                     if "draft acceptance" in line:
-                        if found := usual(line, at):
+                        if found := usual(line):
                             records.append(_usual_record(line, *found.groups()))
                         elif record := acceptance_of(line):
                             records.append(record)
