@@ -79,7 +79,8 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument("--cause", action="append", help="only these causes (part hypotheses)")
     diagnose = add("diagnose", "why a drafter fails: files, measured acceptance, what-if replays", runs="local")
     diagnose.add_argument("--configuration", required=True)
-    read = commands.add_parser("read", help="what an engine's log or /metrics text says", allow_abbrev=False)
+    text = "what an engine's log, /metrics text or /server_info says"
+    read = commands.add_parser("read", help=text, description=text, allow_abbrev=False)
     read.add_argument("file")
     read.add_argument("--engine", choices=("llamacpp", "sglang", "vllm"), help="whose it is, if it is not recognised")
     read.add_argument("--json", action="store_true")

@@ -28,7 +28,6 @@ CONFIG = paths.ROOT / "_config.yml"
 NOTEBOOKS = re.compile(r"data/runs/([^/\s]+)/notebooks/")
 GLUED = re.compile(r"\{glue(?::\w+)?\}`{1,2}[^`]*?notebooks/(\w+)\.ipynb::(\w+)")
 ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims")
-GLUE_PREFIX = "application/papermill.record/"
 
 
 def place(simulated: bool = False) -> Path:

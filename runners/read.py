@@ -1,4 +1,4 @@
-"""`python -m runners read FILE`: what a log or a metrics text that somebody already has says.
+"""`python -m runners read FILE`: what a log, a metrics text or a /server_info that somebody already has says.
 
 Engine and generation, load phases with times, acceptance with the definition the engine used and the recomputed
 one, running and queued requests, the outcome, the first real cause, and what to try.
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runners.errors import UserError
-from runners.readers import ENGINES, reader
+from runners.readers import ENGINES, reader, sglang
 from runners.readers.records import Counters, LogReading
 
 SAMPLE = 4000  # lines that are enough to tell whose log it is
@@ -55,10 +55,24 @@ def log_engine(path: Path) -> str:
     return best
 
 
-def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = None) -> LogReading | Counters:
-    """The reading of a log, or the counters of a metrics text."""
+def server_info(path: Path) -> dict | None:
+    """A saved /server_info of SGLang (`sglang.read_server_info`); None for anything else."""
+    start = "".join(itertools.islice(lines_of(path), 1)).lstrip()
+    if not start.startswith("{"):
+        return None
+    try:
+        found = json.loads("".join(lines_of(path)))
+        return sglang.read_server_info(found) if "internal_states" in found else None
+    except (ValueError, TypeError):
+        return None  # a log whose first line begins so, or another program's answer
+
+
+def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = None) -> LogReading | Counters | dict:
+    """The reading of a log, the counters of a metrics text, or what a /server_info tells."""
     if not path.is_file():
-        raise UserError(f"No file {path}; give a log or a saved /metrics text.")
+        raise UserError(f"No file {path}; give a log, a saved /metrics text or a saved /server_info.")
+    if engine in (None, "sglang") and (info := server_info(path)):
+        return info
     kind = metrics_engine(path)
     if kind and engine in (None, kind):
         return reader(kind).read_counters("".join(lines_of(path)))
@@ -69,7 +83,9 @@ def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = N
 def main(file: str, engine: str | None, as_json: bool, num_draft_tokens: int | None) -> int:
     found = read(Path(file), engine, num_draft_tokens)
     if as_json:
-        print(json.dumps(dataclasses.asdict(found), indent=1))
+        print(json.dumps(found if isinstance(found, dict) else dataclasses.asdict(found), indent=1))
+    elif isinstance(found, dict):
+        print("\n".join(info_words(found)))
     elif isinstance(found, Counters):
         print("\n".join(metrics_words(found)))
     else:
@@ -89,6 +105,20 @@ def metrics_words(c: Counters) -> list[str]:
             survival = ", ".join(f"{n / c.steps:.3f}" for n in c.accepted_per_position)
             words.append(f"            survival by position {survival}")
     words += [f"gauge       {name} {value:g} (of the last interval)" for name, value in c.gauges.items()]
+    return words
+
+
+def info_words(info: dict) -> list[str]:
+    """`sglang.read_server_info` in words: the cap that was really in force, and the accept length since the start."""
+    words = [f"source      sglang /server_info, version {info['version'] or '-'}"]
+    caps = info["effective_max_running_requests"], info["effective_max_running_requests_per_dp"]
+    words.append(f"cap         {_number(caps[0])} running requests, {_number(caps[1])} of each data-parallel rank")
+    length, tokens = info["avg_spec_accept_length"], info["num_draft_tokens"]
+    if length is not None:
+        words.append(f"acceptance  accept length {length:.3f} since the server's start, the bonus token counted in")
+        if tokens and tokens > 1:
+            share = (length - 1) / (tokens - 1)
+            words.append(f"recomputed  draft acceptance {share:.1%} of a chain's {tokens - 1} drafts")
     return words
 
 

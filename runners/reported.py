@@ -78,8 +78,3 @@ def base_row(frame: pd.DataFrame, engine: str) -> pd.Series | None:
     """The reported row of that engine without a drafter."""
     rows = frame[(frame.engine == engine) & frame.accept_length.isna()]
     return rows.iloc[0] if len(rows) else None
-
-
-def drafted_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """The reported rows with a drafter: those with an accept length."""
-    return frame[frame.accept_length.notna()]

@@ -140,26 +140,6 @@ def read_counters(metrics_text: str, **_extra) -> Counters:
     )
 
 
-def counters_from_timings(timings: list[dict]) -> Counters:
-    """Counts summed over the `timings` of answers (or over answers that hold one).
-
-    draft_n and draft_n_accepted are absent where nothing was drafted: all absent gives None, not 0. Timings
-    do not tell the number of verification steps.
-    """
-    found = [t.get("timings") or {} if "timings" in t else t for t in timings]
-
-    def summed(name: str) -> int | None:
-        values = [int(t[name]) for t in found if t.get(name) is not None]
-        return sum(values) if values else None
-
-    return Counters(
-        drafted=summed("draft_n"),
-        accepted=summed("draft_n_accepted"),
-        output_tokens=summed("predicted_n"),
-        source="llamacpp timings",
-    )
-
-
 def tracker() -> PhaseTracker:
     """Follows the load phases of one log, line by line."""
     return PhaseTracker(phase_of, first="importing")

@@ -66,6 +66,21 @@ def test_a_metrics_text_gives_counts_and_the_recomputed_length(tmp_path):
     assert "0.600, 0.300" in done.stdout
 
 
+def test_a_server_info_tells_the_cap_in_force(tmp_path):
+    text = tmp_path / "server_info.json"
+    state = {"effective_max_running_requests_per_dp": 48, "avg_spec_accept_length": 1.5}
+    info = {"version": "0.5.23", "speculative_num_draft_tokens": 4, "internal_states": [state, state]}
+    text.write_text(json.dumps(info, indent=1))
+    done = said(text)
+    assert "version 0.5.23" in done.stdout and "96 running requests, 48 of each" in done.stdout
+    assert "accept length 1.500" in done.stdout and "16.7% of a chain's 3 drafts" in done.stdout
+    assert json.loads(said(text, "--json").stdout)["num_draft_tokens"] == 4
+    for other in ('{"internal_states": [{"effective_max_running_requests_per_dp": "many"}]}', '{"a": 1}', "{"):
+        text.write_text(other)
+        with pytest.raises(UserError, match="looks like no log"):
+            read.read(text)
+
+
 @pytest.mark.parametrize(("text", "words"), [(None, "No file"), ("nothing of the kind\n", "looks like no log")])
 def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
     place = tmp_path / "x"

@@ -154,17 +154,3 @@ def test_counters_of_builds_without_speculation_counts():
         60,
         0.0,
     )
-
-
-def test_counters_from_timings_of_answers():
-    timings = [{"predicted_n": 80, "draft_n": 121, "draft_n_accepted": 5}, {"predicted_n": 20}]
-    counters = llamacpp.counters_from_timings(timings)
-    assert (counters.drafted, counters.accepted, counters.output_tokens, counters.steps) == (
-        121,
-        5,
-        100,
-        None,
-    )
-    whole = llamacpp.counters_from_timings([{"id": "a", "timings": timings[0]}, {"timings": None}])
-    assert (whole.drafted, whole.output_tokens) == (121, 80)
-    assert llamacpp.counters_from_timings([{"predicted_n": 20}]).drafted is None
