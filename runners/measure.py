@@ -171,11 +171,12 @@ def _one_start(
         # Now: a server that is up spins, or polls, even at rest. Of the cores, which tell nothing of a GPU.
         earlier, patience = _earlier_speeds(ledger.folder.parent), profile.gates.patience_seconds
         tools.machine_gflops = machine_speed.settled(earlier, patience, progress.say)
+        tools.core_latency_ns = machine_speed.core_latency_ns()
     try:
         began = time.perf_counter()
         with running(profile, name, log) as live:
             progress.emit("span", what="start", seconds=time.perf_counter() - began, configuration=name)
-            _note_start(profile, name, ledger, live, tools.machine_gflops)
+            _note_start(profile, name, ledger, live, tools)
             warm: int | None = None
             for point in todo:
                 if point.concurrency != warm:
@@ -222,12 +223,12 @@ def _earlier_speeds(folder: Path) -> list[float]:
     return [speed for _, speed in sorted(known)]
 
 
-def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running, speed: float | None) -> None:
+def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running, tools: Instruments) -> None:
     """timeline.json gains this start; environment.json says what was started, on what."""
     starts: list[dict[str, Any]] = ledger.starts()
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]
     start = {"started_at": provenance.now(), "ready_seconds": live.ready_seconds, "phases": phases}
-    starts.append(start | {"machine_gflops": speed})
+    starts.append(start | {"machine_gflops": tools.machine_gflops, "core_latency_ns": tools.core_latency_ns})
     ledger.write_json("timeline.json", starts)
     chosen = profile.configuration(name)
     files = model.planned_files(profile, chosen.drafter)
