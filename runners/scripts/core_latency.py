@@ -1,4 +1,4 @@
-"""How long a word takes from one core to another and back, in nanoseconds; printed as one number. Standard library only.
+"""How long a word takes from one core to another and back: nanoseconds, one number. Standard library only.
 
 Two processes on two cores hand a byte to each other by spinning on shared memory, as an engine's threads do at every
 layer. Most of it is Python's own loop, the same every time; what moves is where the host has put the two cores.
