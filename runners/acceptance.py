@@ -34,6 +34,13 @@ def accept_length(steps: float, accepted: float) -> float:
     return 1 + _ratio(accepted, steps)
 
 
+def reads_one(steps: float, accepted: float) -> bool:
+    """Whether a log's two decimals say 1.00: of some 200 steps not one draft accepted. A chance hit in thousands, a
+    zero drafted where the text ends, is none the less a drafter that does nothing. False without steps.
+    """
+    return f"{accept_length(steps, accepted):.2f}" == "1.00"
+
+
 def draft_acceptance(drafted: float, accepted: float) -> float:
     """accepted / drafted, a share; for a full chain (AL - 1) / K. NaN if nothing was drafted."""
     return _ratio(accepted, drafted)

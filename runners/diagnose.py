@@ -134,9 +134,10 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
             cause(finding.cause).evidence.append(f"files ({finding.level}): {finding.text}")
     if measured and measured["steps"]:
         length = 1 + measured["accepted"] / measured["steps"]
-        if measured["accepted"] == 0:
+        if acceptance.reads_one(measured["steps"], measured["accepted"]):
+            words = f"measured: {measured['accepted'] or 'nothing'} accepted over {measured['steps']:,} steps"
             for name in ("random-head", "wrong-map"):
-                cause(name).evidence.append(f"measured: nothing accepted over {measured['steps']:,} steps")
+                cause(name).evidence.append(words)
         elif as_it_is and length < 0.8 * as_it_is:
             cause("engine").evidence.append(f"measured {length:.2f} where replay gives {as_it_is:.2f}")
     if not any(c.gain for c in causes.values()) and as_it_is and as_it_is > 1.02:

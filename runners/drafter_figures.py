@@ -159,7 +159,7 @@ def alignment(
     offsets: pd.DataFrame, drift: pd.DataFrame, causes: pd.DataFrame, siblings: pd.DataFrame
 ) -> dict[str, str]:
     """Keys of the alignment notebook."""
-    keys = ("sibling_tenth", "offsets", "margin", "drift_int4", "drift_fp32", "to_next", "exactly_one", "not_one")
+    keys = ("sibling_tenth", "offsets", "margin", "drift_int4", "drift_fp32", "to_next", "reads_one", "not_one")
     found = dict.fromkeys((f"alignment_{k}" for k in keys), MISSING)
     if len(offsets):
         found["alignment_offsets"] = ", ".join(f"{o:+d}" for o in sorted(set(offsets["offset"])))
@@ -173,8 +173,8 @@ def alignment(
     if drift["to_next"].notna().any():
         found["alignment_to_next"] = f"{drift['to_next'].median():.2g}"
     if len(causes):
-        for yes, key in ((True, "exactly_one"), (False, "not_one")):
-            named = list(dict.fromkeys(causes.loc[causes["explains_exactly_one"] == yes, "cause"]))
+        for yes, key in ((True, "reads_one"), (False, "not_one")):
+            named = list(dict.fromkeys(causes.loc[causes["reads_one"] == yes, "cause"]))
             found[f"alignment_{key}"] = "; ".join(named) or "none"
     return found
 
@@ -198,9 +198,9 @@ def said_drift(q: dict[str, str]) -> str:
 
 
 def said_causes(q: dict[str, str]) -> str:
-    if q["alignment_exactly_one"] == MISSING:
+    if q["alignment_reads_one"] == MISSING:
         return f"Causes: {MISSING}."
-    return f"**Read exactly 1.00: {q['alignment_exactly_one']}. Did not: {q['alignment_not_one']}.**"
+    return f"**Read 1.00: {q['alignment_reads_one']}. Did not: {q['alignment_not_one']}.**"
 
 
 # Names that are right for a fault: a drafter that is well, or was made for another target, is at most weak; one trained
@@ -233,6 +233,6 @@ def causes_shown(causes: pd.DataFrame) -> pd.DataFrame:
             "replayed": causes["accept_length_replayed"].round(2),
             "served": causes["accept_length_served"].round(2),
             "survival by position": [", ".join(f"{x:.2f}" for x in s) for s in causes["survival"]],
-            "explains 1.00": ["yes" if x else "no" for x in causes["explains_exactly_one"]],
+            "reads 1.00": ["yes" if x else "no" for x in causes["reads_one"]],
         }
     )

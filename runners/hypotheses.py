@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import drafter_card, ledger, model, replays, variants
+from runners import acceptance, drafter_card, ledger, model, replays, variants
 from runners.profile import Profile
 from runners.prompts import Prompt
 
@@ -36,7 +36,7 @@ CAUSES = {
 }
 
 COLUMNS = ["configuration", "change", "cause", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
-COLUMNS += ["survival", "explains_exactly_one"]
+COLUMNS += ["survival", "reads_one"]
 
 
 def with_cause(profile: Profile, configuration: str, change: str, say: Progress = print) -> tuple[Profile, str]:
@@ -89,8 +89,8 @@ def serve_all(
 def table(rows: list[dict]) -> pd.DataFrame:
     """One row a cause and configuration: accept length served and replayed, survival by position, what it explains.
 
-    In the order of CAUSES, whichever was served last. The case's drafter read exactly 1.00: a cause explains that only
-    if nothing at all was accepted when served.
+    In the order of CAUSES, whichever was served last. The case's drafter read 1.00, to the two decimals of its log:
+    `reads_one` says whether a cause, served, reads so too.
     """
     kept, order = [], list(CAUSES)
     # An engine's rows stay together; a cause of an older version comes last.
@@ -107,7 +107,7 @@ def table(rows: list[dict]) -> pd.DataFrame:
                 "accept_length_served": served["accept_length"],
                 "accept_length_replayed": replayed["accept_length"],
                 "survival": survival,
-                "explains_exactly_one": served["steps"] is not None and served["accepted"] == 0,
+                "reads_one": acceptance.reads_one(served["steps"], served["accepted"]),
             }
         )
     return pd.DataFrame(kept, columns=COLUMNS)

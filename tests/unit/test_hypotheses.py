@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from runners import alignment_run, drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
+from runners import acceptance, alignment_run, drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
 from runners.tables import NOT_MEASURED
 
 LAB = profile.load("lab-cpu")
@@ -21,12 +21,15 @@ def row(change, accepted, per_position, replayed):
 ROWS = [row("as-trained", 90, [55, 25, 10], 1.91), row("random-head", 0, [0, 0, 0], 1.0)]
 
 
-def test_only_nothing_accepted_explains_exactly_one():
+def test_a_cause_reads_one_by_two_decimals():
     table = hypotheses.table(ROWS)
-    assert list(table["explains_exactly_one"]) == [False, True]
+    assert list(table["reads_one"]) == [False, True]
     assert table["survival"][0] == [0.55, 0.25, 0.10]
     shown = drafter_figures.causes_shown(table)
-    assert list(shown["explains 1.00"]) == ["no", "yes"] and shown["served"][0] == 1.9
+    # Served: a zero drafted beyond a limit, accepted where the text ended; a wrong map's lucky words.
+    for steps, accepted, one in ((1007, 1, True), (987, 5, False), (1000, 4, True), (0, 0, False)):
+        assert acceptance.reads_one(steps, accepted) == one
+    assert list(shown["reads 1.00"]) == ["no", "yes"] and shown["served"][0] == 1.9
 
 
 def test_each_cause_becomes_a_configuration_of_its_own():
