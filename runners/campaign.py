@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from runners import drafters, model, prompts, provenance
-from runners.engines import command
+from runners.engines import command, place_field
 from runners.ledger import Ledger, cell_key
 from runners.profile import Profile
 
@@ -54,23 +54,30 @@ def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, A
     # A folder's name says nothing of its weights; what is made carries a hash in its path already.
     published = chosen.drafter and profile.drafters[chosen.drafter].path is not None
     drafter = {"drafter": drafters.digest(profile, chosen.drafter)} if published else {}
-    return drafter | {
-        "profile": profile.name,
-        "configuration": configuration,
-        "engine": chosen.engine,
-        "engine_version": spec.version,
-        "argv": provenance.without_home(" ".join(line.argv[1:] if not chosen.attach else [])),
-        "env": line.env,
-        "attach": chosen.attach.url if chosen.attach else None,
-        "target": profile.target.file_sha256 or profile.target.path,
-        "prompts": prompts.load(point.workload).sha256,
-        "concurrency": point.concurrency,
-        "requests": point.requests,
-        "repeat": point.repeat,
-        "output_tokens": profile.workload.output_tokens,
-        "temperature": profile.workload.temperature,
-        "machine": provenance.machine_id(),
-    }
+    # An engine with slots: each place of the loop keeps its own.
+    field = place_field(profile, configuration, point.concurrency)
+    slots = {"place_field": field} if field else {}
+    return (
+        drafter
+        | slots
+        | {
+            "profile": profile.name,
+            "configuration": configuration,
+            "engine": chosen.engine,
+            "engine_version": spec.version,
+            "argv": provenance.without_home(" ".join(line.argv[1:] if not chosen.attach else [])),
+            "env": line.env,
+            "attach": chosen.attach.url if chosen.attach else None,
+            "target": profile.target.file_sha256 or profile.target.path,
+            "prompts": prompts.load(point.workload).sha256,
+            "concurrency": point.concurrency,
+            "requests": point.requests,
+            "repeat": point.repeat,
+            "output_tokens": profile.workload.output_tokens,
+            "temperature": profile.workload.temperature,
+            "machine": provenance.machine_id(),
+        }
+    )
 
 
 def key(profile: Profile, configuration: str, point: Point) -> str:

@@ -11,6 +11,7 @@ import psutil
 
 from runners import campaign, gates, gpus, progress, provenance
 from runners.campaign import WARM_UP_TOKENS, Point
+from runners.engines import place_field
 from runners.ledger import Ledger
 from runners.load import Job, Loop, Result, body, closed_loop
 from runners.profile import Profile
@@ -107,7 +108,8 @@ def measure(
     sampler.start()
     quiet.start()
     peak.start()
-    loop = closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds)
+    place = place_field(profile, name, point.concurrency)
+    loop = closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds, place)
     quiet.stop()
     running_peak = peak.stop()
     own_after, gpu = live.evidence(), sampler.stop()

@@ -51,15 +51,18 @@ class Job:
     body: dict[str, Any]
 
 
-def closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout_s: float) -> Loop:
-    """Send every job, `concurrency` at a time, a next one as soon as one ends.
+def closed_loop(
+    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, place_field: str | None = None
+) -> Loop:
+    """Send every job, `concurrency` at a time, a next one as soon as one ends. With `place_field` each request says
+    under that name which of the `concurrency` places (0, 1, ...) it is sent from.
 
     A request that brings no byte for `timeout_s` ends as an error, as does any other failure: the
     caller's gates decide what that means for the cell. Never raises for a request's sake.
     """
     # In a thread of its own: a notebook's kernel already runs an event loop in this one.
     loop = asyncio.new_event_loop()
-    task = loop.create_task(_closed_loop(base_url, jobs, concurrency, timeout_s))
+    task = loop.create_task(_closed_loop(base_url, jobs, concurrency, timeout_s, place_field))
     with ThreadPoolExecutor(1) as thread:
         future = thread.submit(loop.run_until_complete, task)
         try:
@@ -72,7 +75,9 @@ def closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout_s: flo
             loop.close()
 
 
-async def _closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout_s: float) -> Loop:
+async def _closed_loop(
+    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, place_field: str | None
+) -> Loop:
     waiting = iter(list(jobs))
     results: list[Result] = []
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
@@ -82,28 +87,29 @@ async def _closed_loop(base_url: str, jobs: list[Job], concurrency: int, timeout
     async with httpx.AsyncClient(transport=transport, base_url=base_url, timeout=timeout) as client:
         began, cpu = time.perf_counter(), _cpu_seconds()
 
-        async def worker() -> None:
+        async def worker(place: int) -> None:
             free = 0.0  # when this place in the loop became free: the intended time of its next request
             for job in waiting:
                 result = Result(job.prompt_id, intended_s=free, sent_s=time.perf_counter() - began)
                 results.append(result)
-                raw = await _stream(client, job, result, began)
+                request = job.body | ({place_field: place} if place_field else {})
+                raw = await _stream(client, request, result, began)
                 free = time.perf_counter() - began
                 raws.append((result, raw))
 
         raws: list[tuple[Result, list[bytes]]] = []
-        await asyncio.gather(*(worker() for _ in range(min(concurrency, len(jobs)))))
+        await asyncio.gather(*(worker(place) for place in range(min(concurrency, len(jobs)))))
         seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
     for result, raw in raws:
         _read(result, b"".join(raw))
     return Loop(results, seconds, cpu)
 
 
-async def _stream(client: httpx.AsyncClient, job: Job, result: Result, began: float) -> list[bytes]:
+async def _stream(client: httpx.AsyncClient, request: dict[str, Any], result: Result, began: float) -> list[bytes]:
     raw: list[bytes] = []
     head = b""
     try:
-        async with client.stream("POST", "/v1/chat/completions", json=job.body) as response:
+        async with client.stream("POST", "/v1/chat/completions", json=request) as response:
             if response.status_code != 200:
                 body = (await response.aread())[:300].decode(errors="replace")
                 result.error = f"HTTP {response.status_code}: {body}"

@@ -37,7 +37,7 @@ class Command:
 
 
 def engine(kind: str) -> ModuleType:
-    """The engine's module: `arguments`, `ENV`, `HEALTH_PATH`, `program`, `request_fields`."""
+    """The engine's module: `arguments`, `ENV`, `HEALTH_PATH`, `PLACE_FIELD`, `program`, `request_fields`."""
     if kind not in KINDS:
         raise UserError(f"No engine '{kind}'; there are {', '.join(KINDS)}.")
     return importlib.import_module(f"runners.engines.{kind}")
@@ -92,6 +92,15 @@ def reported_version(kind: str, base_url: str) -> str | None:
         return None
     found = answer.get(key) if isinstance(answer, dict) else None
     return str(found) if found else None
+
+
+def place_field(profile: Profile, name: str, concurrency: int) -> str | None:
+    """The request field by which each place of the closed loop keeps a slot of its own, where an engine has slots and
+    more of them than are asked for at once; None elsewhere, and for a server that is not ours.
+    """
+    chosen = profile.configuration(name)
+    spare = 1 < concurrency < chosen.max_running_requests
+    return engine(chosen.engine).PLACE_FIELD if spare and chosen.attach is None else None
 
 
 SCRIPTS = paths.ROOT / "runners" / "scripts"

@@ -51,5 +51,8 @@ def environment(c: Configuration) -> dict[str, str]:
     return {} if c.forced_accept_length is None else {"SGLANG_SIMULATE_ACC_LEN": str(c.forced_accept_length)}
 
 
+PLACE_FIELD = None
+
+
 def request_fields() -> dict[str, Any]:
     return {}

@@ -54,5 +54,8 @@ def arguments(profile: Profile, c: Configuration, files: Files, host: str, port:
     return flags
 
 
+PLACE_FIELD = None
+
+
 def request_fields() -> dict[str, Any]:
     return {}

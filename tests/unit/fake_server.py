@@ -97,6 +97,7 @@ class Handler(BaseHTTPRequestHandler):
         for i in range(n):
             time.sleep(args.token_s)
             word = "loop" if args.loop else WORDS[i % len(WORDS)]
+            word = f"slot-{request['id_slot']}" if "id_slot" in request else word
             send({"choices": [{"delta": {"content": word + " "}}]})
             with LOCK:
                 STATE["drafts"] += 1

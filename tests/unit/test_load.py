@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import gates, load, ports, running, server
+from runners import campaign, engines, gates, load, ports, profile, running, server
 from runners.profile_parts import Gates
 
 FAKE = Path(__file__).with_name("fake_server.py")
@@ -39,6 +39,26 @@ def test_four_time_stamps_and_counts(fake):
         assert len(r.text.split()) == 20
     assert max(r.sent_s for r in loop.results) > 0.3, "two at a time: the last pair waits for the others"
     assert loop.client_cpu_s > 0
+
+
+def test_each_place_of_the_loop_keeps_its_slot(fake):
+    with fake("--token-s", "0.005") as live:
+        loop = load.closed_loop(live.base_url, jobs(6, 4), 2, 5, "id_slot")
+    places = [set(r.text.split()) for r in loop.results]
+    assert all(len(p) == 1 for p in places) and set.union(*places) == {"slot-0", "slot-1"}
+    for place in ({"slot-0"}, {"slot-1"}):  # one after the other in a slot
+        own = [r for r, p in zip(loop.results, places, strict=True) if p == place]
+        assert all(a.last_token_s <= b.sent_s for a, b in zip(own, own[1:], strict=False))
+
+
+def test_slots_are_kept_where_an_engine_has_more_than_are_asked_for():
+    lab = profile.load("lab-cpu")
+    asked = [engines.place_field(lab, "llamacpp-base", c) for c in (1, 4, 16)]
+    assert asked == [None, "id_slot", None]
+    assert engines.place_field(lab, "vllm-base", 4) is None
+    point = campaign.Point("chat", 4, 0, 0, 8)  # what a cell was measured without is another cell
+    assert campaign.key_facts(lab, "llamacpp-base", point)["place_field"] == "id_slot"
+    assert "place_field" not in campaign.key_facts(lab, "vllm-base", point)
 
 
 def test_an_answer_that_ends_early_or_not_at_all_is_an_error_of_its_request(fake):
