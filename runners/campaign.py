@@ -56,28 +56,24 @@ def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, A
     drafter = {"drafter": drafters.digest(profile, chosen.drafter)} if published else {}
     # An engine with slots: each place of the loop keeps its own.
     field = place_field(profile, configuration, point.concurrency)
-    slots = {"place_field": field} if field else {}
-    return (
-        drafter
-        | slots
-        | {
-            "profile": profile.name,
-            "configuration": configuration,
-            "engine": chosen.engine,
-            "engine_version": spec.version,
-            "argv": provenance.without_home(" ".join(line.argv[1:] if not chosen.attach else [])),
-            "env": line.env,
-            "attach": chosen.attach.url if chosen.attach else None,
-            "target": profile.target.file_sha256 or profile.target.path,
-            "prompts": prompts.load(point.workload).sha256,
-            "concurrency": point.concurrency,
-            "requests": point.requests,
-            "repeat": point.repeat,
-            "output_tokens": profile.workload.output_tokens,
-            "temperature": profile.workload.temperature,
-            "machine": provenance.machine_id(),
-        }
-    )
+    sometimes = drafter | ({"place_field": field} if field else {})
+    return sometimes | {
+        "profile": profile.name,
+        "configuration": configuration,
+        "engine": chosen.engine,
+        "engine_version": spec.version,
+        "argv": provenance.without_home(" ".join(line.argv[1:] if not chosen.attach else [])),
+        "env": line.env,
+        "attach": chosen.attach.url if chosen.attach else None,
+        "target": profile.target.file_sha256 or profile.target.path,
+        "prompts": prompts.load(point.workload).sha256,
+        "concurrency": point.concurrency,
+        "requests": point.requests,
+        "repeat": point.repeat,
+        "output_tokens": profile.workload.output_tokens,
+        "temperature": profile.workload.temperature,
+        "machine": provenance.machine_id(),
+    }
 
 
 def key(profile: Profile, configuration: str, point: Point) -> str:

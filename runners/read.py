@@ -57,8 +57,7 @@ def log_engine(path: Path) -> str:
 
 def server_info(path: Path) -> dict | None:
     """A saved /server_info of SGLang (`sglang.read_server_info`); None for anything else."""
-    start = "".join(itertools.islice(lines_of(path), 1)).lstrip()
-    if not start.startswith("{"):
+    if not next(lines_of(path), "").lstrip().startswith("{"):
         return None
     try:
         found = json.loads("".join(lines_of(path)))
