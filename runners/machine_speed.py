@@ -7,15 +7,11 @@ measured at different speeds are given intervals wide enough to hold the differe
 """
 
 import functools
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-
-from runners import paths
 
 SIZE = 384  # a product of some tenths of a millisecond, like a layer of a small model
 PRODUCTS = 1000
@@ -37,16 +33,6 @@ def gflops() -> float:
     seconds = time.perf_counter() - begin
     time.sleep(REST_SECONDS)
     return 2 * SIZE**3 * PRODUCTS / seconds / 1e9
-
-
-def core_latency_ns() -> float | None:
-    """Nanoseconds of a round trip between two cores (scripts/core_latency.py); None with one core."""
-    argv = [sys.executable, "-I", "-S", str(paths.ROOT / "runners" / "scripts" / "core_latency.py")]
-    try:
-        told = subprocess.run(argv, capture_output=True, text=True, timeout=30).stdout
-    except subprocess.TimeoutExpired:
-        return None
-    return float(told) if told.strip() else None
 
 
 def settled(earlier: Sequence[float], patience_s: float, say: Callable[[str], None]) -> float:
