@@ -7,6 +7,7 @@ measured at different speeds are given intervals wide enough to hold the differe
 """
 
 import functools
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -15,6 +16,8 @@ import pandas as pd
 
 SIZE = 384  # a product of some tenths of a millisecond, like a layer of a small model
 PRODUCTS = 1000
+TURNS = 2_000_000
+LOOP_CORES = 4  # at most: of a large box a few tell
 REST_SECONDS = 0.05  # the library's threads spin for a while after their last product
 SLOW = 0.85  # of the fastest of the starts before: the machine is away, not merely uneven
 LOOK_BACK = 3  # starts; a machine that stays slow is soon taken as it is
@@ -33,6 +36,25 @@ def gflops() -> float:
     seconds = time.perf_counter() - begin
     time.sleep(REST_SECONDS)
     return 2 * SIZE**3 * PRODUCTS / seconds / 1e9
+
+
+def loops() -> float:
+    """Millions of turns a second of a plain Python loop, on each core in turn: the mean. A quarter of a second on two.
+
+    Code that branches and waits, as most of an engine's does: where a core is shared with another guest's thread this
+    slows, while matrix products, which keep one unit busy, hardly do.
+    """
+    cores, rates = os.sched_getaffinity(0), []
+    try:
+        for core in sorted(cores)[:LOOP_CORES]:
+            os.sched_setaffinity(0, {core})
+            begin, total = time.perf_counter(), 0
+            for i in range(TURNS):
+                total += i
+            rates.append(TURNS / (time.perf_counter() - begin) / 1e6)
+    finally:
+        os.sched_setaffinity(0, cores)
+    return sum(rates) / len(rates)
 
 
 def settled(earlier: Sequence[float], patience_s: float, say: Callable[[str], None]) -> float:

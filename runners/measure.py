@@ -171,6 +171,7 @@ def _one_start(
         # Now: a server that is up spins, or polls, even at rest. Of the cores, which tell nothing of a GPU.
         earlier, patience = _earlier_speeds(ledger.folder.parent), profile.gates.patience_seconds
         tools.machine_gflops = machine_speed.settled(earlier, patience, progress.say)
+        tools.machine_loops = machine_speed.loops()
     try:
         began = time.perf_counter()
         with running(profile, name, log) as live:
@@ -227,7 +228,7 @@ def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running, tool
     starts: list[dict[str, Any]] = ledger.starts()
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]
     start = {"started_at": provenance.now(), "ready_seconds": live.ready_seconds, "phases": phases}
-    starts.append(start | {"machine_gflops": tools.machine_gflops})
+    starts.append(start | {"machine_gflops": tools.machine_gflops, "machine_loops": tools.machine_loops})
     ledger.write_json("timeline.json", starts)
     chosen = profile.configuration(name)
     files = model.planned_files(profile, chosen.drafter)
