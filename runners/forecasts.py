@@ -52,7 +52,8 @@ class Source:
     @functools.cached_property
     def models(self) -> payoff.Found:
         """Fitted when first asked for: every report makes its sources, and few of them are needed."""
-        return payoff.models(self.cells, tables.requests(self.runs, self.profile), payoff.drafters(self.profile))
+        requests, groups = tables.requests(self.runs, self.profile), payoff.drafters(self.profile)
+        return payoff.models(payoff.points(self.cells, requests, groups))
 
     def prompt(self, workload: str) -> float | None:
         """Mean tokens of a prompt; None where this workload was not measured."""
@@ -236,10 +237,8 @@ def scored(runs: str | Path, profile: str) -> pd.DataFrame:
     before = made.merge(starts, on=PLACE)
     stamps = [pd.to_datetime(before[c], utc=True, format="ISO8601") for c in ("made_at", "started_at")]
     before = before[stamps[0] < stamps[1]].sort_values("made_at").drop_duplicates(PLACE, keep="last")
-    requests, groups, parts = tables.requests(runs, profile), payoff.drafters(profile), []
-    for _, part in cells.groupby("engine"):
-        rows = step_model.points(part, requests, groups)
-        parts.append(step_model.scored(before, rows))
+    measured = payoff.points(cells, tables.requests(runs, profile), payoff.drafters(profile))
+    parts = [step_model.scored(before, rows) for rows in measured.values()]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns) if parts else pd.DataFrame(columns=columns)
 
 

@@ -32,11 +32,18 @@ def drafters_of(profile: Profile) -> dict[str, str]:
     return groups
 
 
-def models(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None) -> Found:
-    """engine -> (model of all its points, the points); engines with too few points are left out."""
+def points(
+    cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None
+) -> dict[str, pd.DataFrame]:
+    """engine -> its points (step_model.points)."""
+    parts = cells.groupby("engine") if len(cells) else ()
+    return {engine: step_model.points(part, requests, groups) for engine, part in parts}
+
+
+def models(measured: dict[str, pd.DataFrame]) -> Found:
+    """engine -> (model of all its points, the points), from `points`; engines with too few points are left out."""
     found = {}
-    for engine, part in cells.groupby("engine"):
-        rows = step_model.points(part, requests, groups)
+    for engine, rows in measured.items():
         try:
             found[engine] = (step_model.fit(rows), step_model.usable(rows))
         except UserError:
@@ -55,13 +62,10 @@ def coefficients(found: Found) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.NAMES, *step_model.OWN])
 
 
-def score(
-    cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None, concurrency: int = HELD_OUT
-) -> pd.DataFrame:
-    """Speed-ups at one concurrency forecast from the others' cells alone, beside the measured ones."""
+def score(measured: dict[str, pd.DataFrame], concurrency: int = HELD_OUT) -> pd.DataFrame:
+    """Speed-ups at one concurrency forecast from the others' points alone, beside the measured ones."""
     parts = []
-    for _, part in cells.groupby("engine"):
-        rows = step_model.points(part, requests, groups)
+    for rows in measured.values():
         try:
             parts.append(step_model.held_out(rows, concurrency)[1])
         except UserError:

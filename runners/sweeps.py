@@ -1,10 +1,11 @@
 """The sweeps of a profile, in a profile of its own: pretended accept lengths, K, context and concurrency."""
 
+import functools
 from pathlib import Path
 
 import pandas as pd
 
-from runners import breakeven, intervals, payoff, step_model, tables
+from runners import breakeven, intervals, payoff, tables
 from runners.profile_parts import CHAINED
 
 SPEED_UP = ["speed_up", "speed_up_lo", "speed_up_hi"]
@@ -26,6 +27,11 @@ class Sweeps:
         self.costs = breakeven.step_costs(self.cells, self.requests)
         self.drafter_of = payoff.drafters(self.profile)
         self.asked = self.cells.groupby("configuration").forced_accept_length.first().dropna()
+
+    @functools.cached_property
+    def points(self) -> dict[str, pd.DataFrame]:
+        """engine -> step_model.points of its configurations."""
+        return payoff.points(self.cells, self.requests, self.drafter_of)
 
     def forced(self) -> pd.DataFrame:
         """Pretended accept lengths beside the decode speed-up measured: configuration, workload, concurrency, forced,
@@ -72,12 +78,12 @@ class Sweeps:
     def _batches(self) -> pd.DataFrame:
         """Mean number of requests that decode at once: configuration, workload, concurrency, batch."""
         columns = ["configuration", "workload", "concurrency", "batch"]
-        parts = [step_model.points(own, self.requests)[columns] for _, own in self.cells.groupby("engine")]
+        parts = [rows[columns] for rows in self.points.values()]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
     def models(self) -> payoff.Found:
         """The step model of each engine over K, context and concurrency at once; its points are the real drafters'."""
-        found = payoff.models(self.cells, self.requests, self.drafter_of) if len(self.cells) else {}
+        found = payoff.models(self.points)
         return {e: (m, points[~points.configuration.isin(self.asked.index)]) for e, (m, points) in found.items()}
 
 

@@ -47,10 +47,10 @@ _PREFIX = re.compile(
 )
 _SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
 _RATE = re.compile(
-    r"draft acceptance(?: rate)? = (?P<rate>\d+\.\d+|nan) \( *(?P<a>\d+) accepted / *(?P<g>\d+) generated\)"
+    r"draft acceptance(?: rate)? = (\d+\.\d+|nan) \( *(\d+) accepted / *(\d+) generated\)"
 )
 # The newest form, and the oldest behind a slot, in one scan; any other goes through `acceptance_of`.
-_USUAL = re.compile(
+USUAL = re.compile(
     r"(?:\d++\.\d\d\.\d{3}\.\d{3} I )?slot print_timing: id +\d++ \| task -?\d++ \| *+"
     r"draft acceptance(?: rate)? = (\d++\.\d++) \( *+(\d++) accepted / *+(\d++) generated\)"
     r"(?:, mean len = ++(\d++\.\d++))?+$"
@@ -83,26 +83,22 @@ def _floats(text: str) -> list[float]:
     return [float(x) for x in text.split(", ")]
 
 
-def _record(line: str, found: re.Match) -> AcceptanceRecord:
-    a, g = int(found["a"]), int(found["g"])
-    length, positions = _LENGTH.search(line), _POSITIONS.search(line)
-    return AcceptanceRecord(
-        line=line,
-        accept_length=float(length[1]) if length else None,
-        printed_rate=None if found["rate"] == "nan" else float(found["rate"]),
-        accepted=a,
-        drafted=g,
-        per_position=_floats(positions[1]) if positions else None,
-        recomputed_rate=a / g if g else None,
-        idle=g == 0,
-    )
-
-
-def _usual_record(line: str, rate: str, accepted: str, drafted: str, length: str | None) -> AcceptanceRecord:
+def _record(
+    line: str, rate: str, accepted: str, drafted: str, length: str | None, positions: str | None = None
+) -> AcceptanceRecord:
+    """The record of an acceptance line from its fields as printed."""
     a, g = int(accepted), int(drafted)
-    length = None if length is None else float(length)
-    share = a / g if g else None
-    return AcceptanceRecord(line, length, float(rate), ACCEPTED_OVER_DRAFTED, a, g, None, share, idle=not g)
+    return AcceptanceRecord(
+        line,
+        None if length is None else float(length),
+        None if rate == "nan" else float(rate),
+        ACCEPTED_OVER_DRAFTED,
+        a,
+        g,
+        None if positions is None else _floats(positions),
+        a / g if g else None,
+        idle=not g,
+    )
 
 
 def acceptance_of(line: str, after_timings: bool = False) -> AcceptanceRecord | None:
@@ -118,7 +114,10 @@ def acceptance_of(line: str, after_timings: bool = False) -> AcceptanceRecord | 
         found = _RATE.match(line, slot.end())
     else:
         found = _RATE.fullmatch(line, begin) if after_timings else None
-    return _record(line, found) if found else None
+    if not found:
+        return None
+    rest = [more[1] if (more := form.search(line)) else None for form in (_LENGTH, _POSITIONS)]
+    return _record(line, *found.groups(), *rest)
 
 
 def read_counters(metrics_text: str, **_extra) -> Counters:
@@ -158,7 +157,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     busy: set[str] = set()
     served = timings = False
     last_slot = None
-    records, usual, number = reading.acceptance, _USUAL.match, 0
+    records, usual, number = reading.acceptance, USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
         line = raw.rstrip()
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
@@ -169,7 +168,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                     served = timings = True
                     if "draft acceptance" in line:
                         if found := usual(line):
-                            records.append(_usual_record(line, *found.groups()))
+                            records.append(_record(line, *found.groups()))
                         elif record := acceptance_of(line):
                             records.append(record)
                         else:

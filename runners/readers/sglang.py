@@ -1,4 +1,5 @@
-"""SGLang's log (its metrics, /server_info and meta_info are in sglang_http.py and can be called from here).
+"""SGLang's log (its metrics, /server_info and meta_info are in sglang_http.py and can be called from here; its decode
+line is in sglang_decode.py).
 
 Forms read from the wheels of SGLang 0.5.9, 0.5.10.post1 and 0.5.23 (paths under sglang/srt/): the decode
 line in managers/scheduler_metrics_mixin.py, later observability/scheduler_metrics_mixin.py, then
@@ -15,17 +16,10 @@ acceptance at all.
 
 import re
 from collections.abc import Iterable
-from operator import attrgetter
 from pathlib import Path
 
 from runners.readers.causes import REFUSED, WRAPPER, Errors
-from runners.readers.rates import (
-    BONUS_COUNTED,
-    LENGTH_LESS_ONE,
-    UNKNOWN_DEFINITION,
-    infer,
-    recomputed,
-)
+from runners.readers.rates import BONUS_COUNTED, LENGTH_LESS_ONE
 from runners.readers.records import (
     AcceptanceRecord,
     Counters,
@@ -37,6 +31,7 @@ from runners.readers.records import (
     without_collector,
 )
 from runners.readers.sglang_counts import estimated, piece
+from runners.readers.sglang_decode import BEGIN, USUAL, Told, body_at, fields_of, records_of
 from runners.readers.sglang_http import counters_from_meta_info, read_counters, read_server_info
 
 __all__ = [
@@ -77,7 +72,6 @@ phase_of = match_phase(PHASES)
 
 # "[2026-01-31 12:00:00 TP0] " or, long ago, "[12:00:00 TP0] "; the rank part is absent in one-process groups.
 _PREFIX = re.compile(r"\[(?P<at>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?)(?P<rank>(?: [A-Z_]+\d+)*)\] ")
-_DECODE = "Decode batch"
 _TROUBLE = re.compile(
     r"Traceback \(most|hit an exception|[Ss]igquit|SIGQUIT|SIGTERM|Gracefully exiting|watchdog timeout"
     r"|scheduler is dead|died during|crashed with exit code|Exit code: |Initialization failed|^Killed$"
@@ -96,51 +90,6 @@ _DRAFT_TOKENS = re.compile(r"speculative_num_draft_tokens=(\d+)")
 _FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed \||.*(?:it/s|s/it)\]|INFO: ")
 
 
-def _value(line: str, name: str) -> str | None:
-    """The value of a `name: value` field of a decode line; `name` comes with what must stand before it."""
-    at = line.find(name)
-    if at < 0:
-        return None
-    at += len(name)
-    end = line.find(",", at)
-    return line[at:] if end < 0 else line[at:end]
-
-
-def _body_at(line: str) -> int:
-    """Where the message of a prefixed line begins, or -1."""
-    at = line.find("] ", 8, 72) + 2
-    return at if at > 1 and line[0] == "[" and line[1].isdigit() else -1
-
-
-# The usual form in one scan; any other order or selection of fields goes through `_value`.
-_USUAL = re.compile(
-    r"\[\d[^\]\r]{6,70}+\] Decode batch(?: \[\d+\])?[.,] #running-req: (\d++), "
-    r"(?:#token: \d++, token usage: [\d.]++, |(?:[#tfsm][^,\r]*+, )*+)"
-    r"(?:accept len: (\d++\.\d++), accept rate: (\d++\.\d++), )?+(?:[a-z]++ graph: \w++, )?+"
-    r"gen throughput \(token/s\): (\d++\.\d++), #queue-req: (\d++)(?:, [^\r]*)?$"
-)
-
-
-def _decode_line(line: str) -> AcceptanceRecord | None:
-    """Fields of a decode line by name, whatever their order; None if its form is not known any more."""
-    try:
-        # With the comma: newer lines also have "block accept len".
-        length, rate = _value(line, ", accept len: "), _value(line, ", accept rate: ")
-        if length is None and rate is not None:
-            return None
-        return AcceptanceRecord(
-            line,
-            None if length is None else float(length),
-            None if rate is None else float(rate),
-            UNKNOWN_DEFINITION,
-            running=int(_value(line, "#running-req: ")),
-            queued=int(_value(line, ", #queue-req: ")),
-            throughput=float(_value(line, ", gen throughput (token/s): ")),
-        )
-    except (TypeError, ValueError):
-        return None
-
-
 def acceptance_of(
     line: str, num_draft_tokens: int | None = None, definition: str | None = None
 ) -> AcceptanceRecord | None:
@@ -149,17 +98,11 @@ def acceptance_of(
     The definition is inferred from this line alone unless given; `read_log` infers it from all lines.
     """
     line = line.rstrip()
-    at = _body_at(line)
-    if at < 0 or not line.startswith(_DECODE, at):
+    at = body_at(line)
+    fields = fields_of(line) if at >= 0 and line.startswith(BEGIN, at) else None
+    if fields is None or fields[1] is None:
         return None
-    record = _decode_line(line)
-    if record is None or record.accept_length is None:
-        return None
-    length, rate = record.accept_length, record.printed_rate
-    inferred, number = infer([] if rate is None else [(length, rate)], num_draft_tokens)
-    record.definition = definition or (UNKNOWN_DEFINITION if rate is None else inferred)
-    record.recomputed_rate = recomputed(length, rate, record.definition, number)
-    return record
+    return records_of([(line, fields, False)], num_draft_tokens, definition)[0][0]
 
 
 def tracker() -> PhaseTracker:
@@ -190,47 +133,30 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     reading = LogReading(ENGINE)
     phases = tracker()
     errors = Errors(ENGINE, lambda: phases.current)
-    records, idle, served, running_max = reading.acceptance, True, False, -1
-    usual, number = _USUAL.match, 0
+    idle, served = True, False
+    told: list[Told] = []
+    at_work: set[str] = set()  # running requests, as printed
+    usual, number = USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
         line = raw.rstrip()
         if (found := usual(line)) is not None:  # nearly all of a busy server's log: no more work than needed
-            running, length, rate, throughput, queued = found.groups()
-            running = int(running)
-            if running > running_max:
-                running_max = running
-            if length is not None:
-                records.append(
-                    AcceptanceRecord(
-                        line,
-                        float(length),
-                        float(rate),
-                        UNKNOWN_DEFINITION,
-                        None,
-                        None,
-                        None,
-                        None,
-                        running,
-                        int(queued),
-                        float(throughput),
-                        idle,
-                    )
-                )
+            fields = found.groups()
+            at_work.add(fields[0])
+            if fields[1] is not None:
+                told.append((line, fields, idle))
             idle, served = False, True
             continue
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
-            at = _body_at(line)
+            at = body_at(line)
             if at > 0:
-                if line.startswith(_DECODE, at):
-                    record = _decode_line(line)
-                    if record is None:
+                if line.startswith(BEGIN, at):
+                    fields = fields_of(line)
+                    if fields is None:
                         reading.unknown(line)
                         continue
-                    if record.running > running_max:
-                        running_max = record.running
-                    if record.accept_length is not None:
-                        record.idle = idle
-                        records.append(record)
+                    at_work.add(fields[0])
+                    if fields[1] is not None:
+                        told.append((line, fields, idle))
                     idle, served = False, True
                     continue
                 if line.startswith("Prefill batch", at):
@@ -241,7 +167,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                     continue
             elif tail := after_bar(line):
                 phases.feed(line)
-                line, at = tail, _body_at(tail)
+                line, at = tail, body_at(tail)
             prefix = _PREFIX.match(line) if at > 0 else None
             phase = phases.feed(line, prefix["at"] if prefix else None)
             if phase and phase.name == "restarted":
@@ -255,22 +181,12 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             if not (prefix or ours or _FOREIGN.match(line)):
                 reading.unknown(line)
     reading.lines = number
-    reading.running_max = running_max if running_max >= 0 else None
-    # Printed to two decimals, so the distinct pairs are few.
-    told = list(map(attrgetter("accept_length", "printed_rate"), records))
-    pairs = set(told)
-    rated = [pair for pair in pairs if pair[1] is not None]
-    definition, num_draft_tokens = infer(rated, num_draft_tokens)
-    if not rated:
-        definition = UNKNOWN_DEFINITION
-    rates = {(length, rate): recomputed(length, rate, definition, num_draft_tokens) for length, rate in pairs}
-    for record, pair in zip(records, told, strict=True):
-        record.definition = definition
-        record.recomputed_rate = rates[pair]
+    reading.running_max = max(map(int, at_work), default=None)
+    reading.acceptance, definition = records_of(told, num_draft_tokens)
     reading.generation = {
         BONUS_COUNTED: "accept rate up to 0.5.10.post1",
         LENGTH_LESS_ONE: "accept rate from 0.5.11 on",
-    }.get(definition, "no accept rate" if records and not rated else None)
+    }.get(definition, "no accept rate" if told and all(fields[2] is None for _, fields, _ in told) else None)
     return errors.conclude(reading, phases, served)
 
 

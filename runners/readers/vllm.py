@@ -7,7 +7,6 @@ v1/engine/core.py and v1/executor/multiproc_executor.py (deaths). Releases befor
 without "(APIServer pid=N)", and up to about 0.10 the acceptance line begins with the rate.
 """
 
-import math
 import re
 from collections.abc import Iterable
 
@@ -63,7 +62,7 @@ _SPEC_FILE, _ENGINE_FILES = "metrics.py", ("loggers.py", "metrics.py")
 _SPEC = "SpecDecoding metrics: "
 _ENGINE = re.compile(r"(?:(?:Engine \d+|\d+ Engines Aggregated): )?Avg prompt throughput: ")
 # Both lines in today's form, in one scan; any other goes through `acceptance_of` and `_engine_line`.
-_USUAL = re.compile(
+USUAL = re.compile(
     r"(?:\([A-Za-z][\w .=-]*? pid=\d++\) ?)?INFO \d\d-\d\d \d\d:\d\d:\d\d \["
     r"(?:metrics\.py:\d++\] SpecDecoding metrics: Mean acceptance length: (\d++\.\d++), Accepted throughput: [\d.]++ "
     r"tokens/s, Drafted throughput: [\d.]++ tokens/s, Accepted: (\d++) tokens, Drafted: (\d++) tokens, "
@@ -72,11 +71,13 @@ _USUAL = re.compile(
     r"(\d++\.\d++) tokens/s, Running: (\d++) reqs, Waiting: (\d++) reqs, )"
 )
 _NUMBER = r"(\d+\.\d+|nan)"
-_LENGTH = re.compile(rf"Mean acceptance length: {_NUMBER}")
-_RATE = re.compile(rf"[Dd]raft acceptance rate: {_NUMBER}%")
-_ACCEPTED = re.compile(r"\bAccepted: (\d+) tokens")
-_DRAFTED = re.compile(r"\bDrafted: (\d+) tokens")
-_POSITIONS = re.compile(r"Per-position acceptance rate: ((?:\d+\.\d+|nan)(?:, (?:\d+\.\d+|nan))*)")
+_FIELDS = (
+    re.compile(rf"Mean acceptance length: {_NUMBER}"),
+    re.compile(r"\bAccepted: (\d+) tokens"),
+    re.compile(r"\bDrafted: (\d+) tokens"),
+    re.compile(r"Per-position acceptance rate: ((?:\d+\.\d+|nan)(?:, (?:\d+\.\d+|nan))*)"),
+    re.compile(rf"[Dd]raft acceptance rate: {_NUMBER}%"),
+)
 _GENERATION = re.compile(r"Avg generation throughput: (\d+\.\d+)")
 _RUNNING = re.compile(r"Running: (\d+) reqs")
 _WAITING = re.compile(r"Waiting: (\d+) reqs")
@@ -93,26 +94,26 @@ _FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed
 LENGTH_FIRST, RATE_FIRST = "acceptance line with length first", "acceptance line with rate first"
 
 
-def _float(found: re.Match | None) -> float | None:
-    value = float(found[1]) if found else math.nan
-    return None if math.isnan(value) else value
+def _float(text: str | None) -> float | None:
+    return None if text is None or text == "nan" else float(text)
 
 
-def _usual_record(
+def _record(
     line: str,
-    length: str,
+    length: str | None,
     accepted: str,
     drafted: str,
-    positions: str,
-    rate: str,
-    engine_line: tuple[int | None, int | None, float | None],
+    positions: str | None,
+    rate: str | None,
+    engine_line: tuple[int | None, int | None, float | None] = (None, None, None),
 ) -> AcceptanceRecord:
-    """The record of a line in today's form, from its groups and the Engine line before it."""
-    a, d = int(accepted), int(drafted)
-    survival = [float(x) for x in positions.split(", ")]
+    """The record of a line from its fields as printed, and from the Engine line before it."""
+    a, d, percent = int(accepted), int(drafted), _float(rate)
+    survival = None if positions is None or "nan" in positions else [float(x) for x in positions.split(", ")]
     share = a / d if d else None
+    printed = None if percent is None else percent / 100
     return AcceptanceRecord(
-        line, float(length), float(rate) / 100, ACCEPTED_OVER_DRAFTED, a, d, survival, share, *engine_line, not d
+        line, _float(length), printed, ACCEPTED_OVER_DRAFTED, a, d, survival, share, *engine_line, not d
     )
 
 
@@ -127,22 +128,8 @@ def acceptance_of(line: str) -> AcceptanceRecord | None:
     body = line[prefix.end() :]
     if prefix["file"] != _SPEC_FILE or not body.startswith(_SPEC):
         return None
-    accepted, drafted = _ACCEPTED.search(body), _DRAFTED.search(body)
-    if accepted is None or drafted is None:
-        return None
-    rate, positions = _float(_RATE.search(body)), _POSITIONS.search(body)
-    survival = [float(x) for x in positions[1].split(", ")] if positions else None
-    a, d = int(accepted[1]), int(drafted[1])
-    return AcceptanceRecord(
-        line=line,
-        accept_length=_float(_LENGTH.search(body)),
-        printed_rate=None if rate is None else rate / 100,
-        accepted=a,
-        drafted=d,
-        per_position=None if survival is None or any(map(math.isnan, survival)) else survival,
-        recomputed_rate=a / d if d else None,
-        idle=d == 0,
-    )
+    fields = [found[1] if (found := form.search(body)) else None for form in _FIELDS]
+    return None if None in fields[1:3] else _record(line, *fields)
 
 
 def read_counters(metrics_text: str, **_extra) -> Counters:
@@ -180,13 +167,13 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     errors = Errors(ENGINE, lambda: phases.current)
     served = False
     engine_line: tuple[int | None, int | None, float | None] = (None, None, None)
-    records, usual, number = reading.acceptance, _USUAL.match, 0
+    records, usual, number = reading.acceptance, USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
         line = raw.rstrip()
         if (found := usual(line)) is not None and "\r" not in line:
             length, accepted, drafted, positions, rate, throughput, running, waiting = found.groups()
             if throughput is None:
-                records.append(_usual_record(line, length, accepted, drafted, positions, rate, engine_line))
+                records.append(_record(line, length, accepted, drafted, positions, rate, engine_line))
                 reading.generation, served = LENGTH_FIRST, True
             else:
                 engine_line = int(running), int(waiting), float(throughput)

@@ -63,9 +63,9 @@ def test_too_few_points_are_refused():
     with pytest.raises(UserError, match="at least two plain and two speculative"):
         step_model.fit(made(ks=(0,)))
     empty = pd.DataFrame(columns=["engine"])
-    assert payoff.models(empty, empty) == {} and payoff.curves({}).empty and payoff.score(empty, empty).empty
+    assert payoff.models(payoff.points(empty, empty)) == {} and payoff.curves({}).empty and payoff.score({}).empty
     assert "not measured here" in payoff.said_score(
-        payoff.quoted({}, payoff.score(empty, empty)), payoff.score(empty, empty)
+        payoff.quoted({}, payoff.score({})), payoff.score({})
     )
 
 
