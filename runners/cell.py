@@ -37,7 +37,6 @@ class Instruments:
     model: str | None = None  # an attached server's own name for the target
     death: str | None = None
     machine_gflops: float | None = None  # machine_speed.gflops, before this server started
-    machine_loops: float | None = None  # machine_speed.loops, at the same moment
     # Shares of equal prefix of every answer so far.
     to_base: list[float] = field(default_factory=list)
     to_reference: list[float] = field(default_factory=list)

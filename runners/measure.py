@@ -169,9 +169,7 @@ def _one_start(
     left = list(todo)
     if profile.configuration(name).attach is None and not profile.simulated and not profile.hardware.gpus:
         # Now: a server that is up spins, or polls, even at rest. Of the cores, which tell nothing of a GPU.
-        earlier, patience = _earlier_speeds(ledger.folder.parent), profile.gates.patience_seconds
-        tools.machine_gflops = machine_speed.settled(earlier, patience, progress.say)
-        tools.machine_loops = machine_speed.loops()
+        tools.machine_gflops = machine_speed.gflops()
     try:
         began = time.perf_counter()
         with running(profile, name, log) as live:
@@ -216,19 +214,12 @@ def _keep_log(log: Path, ledger: Ledger, tools: Instruments) -> None:
         write_atomic(place, f"{before}=== start of {provenance.now()} ===\n{text}".encode())
 
 
-def _earlier_speeds(folder: Path) -> list[float]:
-    """The machine's speed at each start of any configuration of a profile's runs, oldest first."""
-    starts = [s for place in folder.glob("*/timeline.json") for s in Ledger(place.parent).starts()]
-    known = [(s.get("started_at", ""), s["machine_gflops"]) for s in starts if s.get("machine_gflops")]
-    return [speed for _, speed in sorted(known)]
-
-
 def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running, tools: Instruments) -> None:
     """timeline.json gains this start; environment.json says what was started, on what."""
     starts: list[dict[str, Any]] = ledger.starts()
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]
     start = {"started_at": provenance.now(), "ready_seconds": live.ready_seconds, "phases": phases}
-    starts.append(start | {"machine_gflops": tools.machine_gflops, "machine_loops": tools.machine_loops})
+    starts.append(start | {"machine_gflops": tools.machine_gflops})
     ledger.write_json("timeline.json", starts)
     chosen = profile.configuration(name)
     files = model.planned_files(profile, chosen.drafter)

@@ -202,8 +202,6 @@ class Gates(Strict):
     equal_to_base_floor: Share = 0.5
     equal_to_reference_floor: Share | None = None  # None: no reference model on this box
     check_neighbours: bool = True
-    # How long a start of a server waits for a machine that works slower than at the starts before (machine_speed.py).
-    patience_seconds: float = Field(default=0, ge=0)
 
 
 class Timing(Strict):

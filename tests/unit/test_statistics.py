@@ -163,26 +163,6 @@ def test_the_machines_speed_is_a_number_of_this_machine():
     assert 0 < machine_speed.gflops() < float("inf")
 
 
-def test_a_start_waits_for_a_machine_slower_than_before(monkeypatch):
-    told, waited, clock = [], [], [0.0]
-    monkeypatch.setattr(machine_speed.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(machine_speed.time, "sleep", lambda s: (waited.append(s), clock.__setitem__(0, clock[0] + s)))
-
-    def settled(speeds, earlier, patience_s=60):
-        looks = iter(speeds)
-        monkeypatch.setattr(machine_speed, "gflops", lambda: next(looks))
-        waited.clear()
-        return machine_speed.settled(earlier, patience_s, told.append)
-
-    assert settled([100], []) == 100 and not waited and not told  # a first start has nothing to compare with
-    assert settled([90], [100]) == 90 and not waited
-    assert settled([60, 70, 95], [100, 100]) == 95 and len(waited) == 2
-    assert len(told) == 1 and "60 GFLOP/s, below 85" in told[0]
-    assert settled([60] * 99, [100, 100], 60) == 60 and sum(waited) == 60  # patience ends; it is measured all the same
-    assert settled([60], [100, 60, 60, 60]) == 60 and not waited  # it has stayed so
-    assert settled([60], [100], 0) == 60 and not waited
-
-
 def test_ratio_pairing_removes_a_common_drift():
     drift = np.array([1.0, 1.3, 0.8, 1.1, 0.9])
     base = dict(status="ok", workload="w", concurrency=1, method="none", engine="e", configuration="b")
