@@ -46,9 +46,7 @@ _PREFIX = re.compile(
     r"(?:(?P<at>\d+\.\d\d\.\d{3}\.\d{3}) (?P<level>[DIWE]) )?"
 )
 _SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
-_RATE = re.compile(
-    r"draft acceptance(?: rate)? = (\d+\.\d+|nan) \( *(\d+) accepted / *(\d+) generated\)"
-)
+_RATE = re.compile(r"draft acceptance(?: rate)? = (\d+\.\d+|nan) \( *(\d+) accepted / *(\d+) generated\)")
 # The newest form, and the oldest behind a slot, in one scan; any other goes through `acceptance_of`.
 USUAL = re.compile(
     r"(?:\d++\.\d\d\.\d{3}\.\d{3} I )?slot print_timing: id +\d++ \| task -?\d++ \| *+"

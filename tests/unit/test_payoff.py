@@ -64,9 +64,7 @@ def test_too_few_points_are_refused():
         step_model.fit(made(ks=(0,)))
     empty = pd.DataFrame(columns=["engine"])
     assert payoff.models(payoff.points(empty, empty)) == {} and payoff.curves({}).empty and payoff.score({}).empty
-    assert "not measured here" in payoff.said_score(
-        payoff.quoted({}, payoff.score({})), payoff.score({})
-    )
+    assert "not measured here" in payoff.said_score(payoff.quoted({}, payoff.score({})), payoff.score({}))
 
 
 def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
