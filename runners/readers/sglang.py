@@ -31,7 +31,7 @@ from runners.readers.records import (
     without_collector,
 )
 from runners.readers.sglang_counts import estimated, piece
-from runners.readers.sglang_decode import BEGIN, USUAL, Told, body_at, fields_of, records_of
+from runners.readers.sglang_decode import BEGIN, USUAL, Records, body_at, fields_of
 from runners.readers.sglang_http import counters_from_meta_info, read_counters, read_server_info
 
 __all__ = [
@@ -102,7 +102,10 @@ def acceptance_of(
     fields = fields_of(line) if at >= 0 and line.startswith(BEGIN, at) else None
     if fields is None or fields[1] is None:
         return None
-    return records_of([(line, fields, False)], num_draft_tokens, definition)[0][0]
+    told = Records()
+    told.add(line, fields, idle=False)
+    told.settle(num_draft_tokens, definition)
+    return told.records[0]
 
 
 def tracker() -> PhaseTracker:
@@ -134,7 +137,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     phases = tracker()
     errors = Errors(ENGINE, lambda: phases.current)
     idle, served = True, False
-    told: list[Told] = []
+    told = Records()
     at_work: set[str] = set()  # running requests, as printed
     usual, number = USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
@@ -143,7 +146,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             fields = found.groups()
             at_work.add(fields[0])
             if fields[1] is not None:
-                told.append((line, fields, idle))
+                told.add(line, fields, idle)
             idle, served = False, True
             continue
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
@@ -156,7 +159,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                         continue
                     at_work.add(fields[0])
                     if fields[1] is not None:
-                        told.append((line, fields, idle))
+                        told.add(line, fields, idle)
                     idle, served = False, True
                     continue
                 if line.startswith("Prefill batch", at):
@@ -182,11 +185,11 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 reading.unknown(line)
     reading.lines = number
     reading.running_max = max(map(int, at_work), default=None)
-    reading.acceptance, definition = records_of(told, num_draft_tokens)
+    reading.acceptance, definition = told.records, told.settle(num_draft_tokens)
     reading.generation = {
         BONUS_COUNTED: "accept rate up to 0.5.10.post1",
         LENGTH_LESS_ONE: "accept rate from 0.5.11 on",
-    }.get(definition, "no accept rate" if told and all(fields[2] is None for _, fields, _ in told) else None)
+    }.get(definition, "no accept rate" if told.records and not told.rated else None)
     return errors.conclude(reading, phases, served)
 
 

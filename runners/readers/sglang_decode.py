@@ -1,7 +1,7 @@
-"""SGLang's decode line: its fields, in whatever order, and the records made of them once a whole log is known.
+"""SGLang's decode line: its fields, in whatever order, and the records made of them.
 
-What the printed accept rate means shows only from all lines of a server together (rates.py), so lines are first told
-apart and made into records in the end. The forms are those named in sglang.py.
+What the printed accept rate means shows only from all lines of a server together (rates.py), so records are settled in
+the end. The forms are those named in sglang.py.
 """
 
 import re
@@ -12,7 +12,6 @@ from runners.readers.records import AcceptanceRecord
 BEGIN = "Decode batch"
 # As they are printed: running requests, accept length, accept rate, output tokens/s, queued requests.
 Fields = tuple[str, str | None, str | None, str, str]
-Told = tuple[str, Fields, bool]  # a line, its fields, idle
 
 # The usual form in one scan; any other order or selection of fields goes through `fields_of`.
 USUAL = re.compile(
@@ -42,27 +41,57 @@ def fields_of(line: str) -> Fields | None:
     return None if length is None and rate is not None else (running, length, rate, throughput, queued)
 
 
-def records_of(
-    told: list[Told], num_draft_tokens: int | None = None, definition: str | None = None
-) -> tuple[list[AcceptanceRecord], str]:
-    """(the records of lines that have an accept length, what their printed rate means).
+class Records:
+    """The records of a log's decode lines that have an accept length, in the order of the lines.
 
-    num_draft_tokens is drafts plus one, inferred from the lines where it is not given, as is the definition.
+    Printed to two decimals, the distinct pairs of accept length and rate are few: what belongs to a pair is worked out
+    once.
     """
-    # Printed to two decimals, so the distinct pairs are few: each is read once.
-    pairs = {(length, rate) for _, (_, length, rate, _, _), _ in told}
-    read = {pair: (float(pair[0]), None if pair[1] is None else float(pair[1])) for pair in pairs}
-    rated = [pair for pair in read.values() if pair[1] is not None]
-    inferred, number = infer(rated, num_draft_tokens)
-    definition = definition or (inferred if rated else UNKNOWN_DEFINITION)
-    known = {
-        pair: (*numbers, definition, None, None, None, recomputed(*numbers, definition, number))
-        for pair, numbers in read.items()
-    }
-    return [
-        AcceptanceRecord(line, *known[length, rate], int(running), int(queued), float(throughput), idle)
-        for line, (running, length, rate, throughput, queued), idle in told
-    ], definition
+
+    def __init__(self) -> None:
+        self.records: list[AcceptanceRecord] = []
+        self._of_pair: dict[tuple[str, str | None], tuple[float, float | None, list[AcceptanceRecord]]] = {}
+
+    def add(self, line: str, fields: Fields, idle: bool) -> None:
+        """One line more, by the fields that USUAL or `fields_of` told, an accept length among them."""
+        running, length, rate, throughput, queued = fields
+        if (known := self._of_pair.get((length, rate))) is None:
+            known = float(length), None if rate is None else float(rate), []
+            self._of_pair[length, rate] = known
+        record = AcceptanceRecord(
+            line,
+            known[0],
+            known[1],
+            UNKNOWN_DEFINITION,
+            None,
+            None,
+            None,
+            None,
+            int(running),
+            int(queued),
+            float(throughput),
+            idle,
+        )
+        self.records.append(record)
+        known[2].append(record)
+
+    def settle(self, num_draft_tokens: int | None = None, definition: str | None = None) -> str:
+        """Give every record the meaning of its printed rate, inferred from all unless given, and accepted/drafted by
+        it; returns that meaning. num_draft_tokens is drafts plus one, inferred as well where it is not given.
+        """
+        rated = [(length, rate) for length, rate, _ in self._of_pair.values() if rate is not None]
+        inferred, number = infer(rated, num_draft_tokens)
+        definition = definition or (inferred if rated else UNKNOWN_DEFINITION)
+        for length, rate, own in self._of_pair.values():
+            share = recomputed(length, rate, definition, number)
+            for record in own:
+                record.definition, record.recomputed_rate = definition, share
+        return definition
+
+    @property
+    def rated(self) -> bool:
+        """Whether any line has an accept rate."""
+        return any(rate is not None for _, rate, _ in self._of_pair.values())
 
 
 def _value(line: str, name: str) -> str | None:
