@@ -173,9 +173,14 @@ def alignment(
     if drift["to_next"].notna().any():
         found["alignment_to_next"] = f"{drift['to_next'].median():.2g}"
     if len(causes):
-        for yes, key in ((True, "reads_one"), (False, "not_one")):
-            named = list(dict.fromkeys(causes.loc[causes["reads_one"] == yes, "cause"]))
-            found[f"alignment_{key}"] = "; ".join(named) or "none"
+        read, not_read = [], []
+        for cause, own in causes.groupby("cause", sort=False):
+            where = list(own.loc[own["reads_one"], "configuration"])
+            if where:
+                read.append(cause if own["reads_one"].all() else f"{cause} (in {', '.join(where)} alone)")
+            else:
+                not_read.append(cause)
+        found["alignment_reads_one"], found["alignment_not_one"] = ("; ".join(x) or "none" for x in (read, not_read))
     return found
 
 

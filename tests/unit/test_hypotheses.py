@@ -32,6 +32,16 @@ def test_a_cause_reads_one_by_two_decimals():
     assert list(shown["reads 1.00"]) == ["no", "yes"] and shown["served"][0] == 1.9
 
 
+def test_a_cause_that_reads_one_in_one_engine_alone_says_in_which():
+    other = row("random-head", 40, [40, 0, 0], 1.4) | {"configuration": "d"}
+    empty = pd.DataFrame(columns=["offset", "margin", "source", "drift", "to_next"])
+    told = drafter_figures.alignment(empty, empty, hypotheses.table([*ROWS, other]), pd.DataFrame())
+    assert told["alignment_reads_one"] == f"{hypotheses.CAUSES['random-head']} (in c alone)"
+    assert told["alignment_not_one"] == hypotheses.CAUSES["as-trained"]
+    alike = drafter_figures.alignment(empty, empty, hypotheses.table(ROWS), pd.DataFrame())
+    assert alike["alignment_reads_one"] == hypotheses.CAUSES["random-head"]
+
+
 def test_each_cause_becomes_a_configuration_of_its_own():
     for change in ("random-head", "boundary+1"):
         changed, name = hypotheses.with_cause(LAB, "vllm-eagle3-aligned", change)
