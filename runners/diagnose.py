@@ -133,7 +133,7 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
         if finding.cause and finding.level != "note":
             cause(finding.cause).evidence.append(f"files ({finding.level}): {finding.text}")
     if measured and measured["steps"]:
-        length = 1 + measured["accepted"] / measured["steps"]
+        length = acceptance.accept_length(measured["steps"], measured["accepted"])
         if acceptance.reads_one(measured["steps"], measured["accepted"]):
             words = f"measured: {measured['accepted'] or 'nothing'} accepted over {measured['steps']:,} steps"
             for name in ("random-head", "wrong-map"):

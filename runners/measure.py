@@ -174,7 +174,7 @@ def _one_start(
         began = time.perf_counter()
         with running(profile, name, log) as live:
             progress.emit("span", what="start", seconds=time.perf_counter() - began, configuration=name)
-            _note_start(profile, name, ledger, live, tools)
+            _note_start(profile, name, ledger, live)
             warm: int | None = None
             for point in todo:
                 if point.concurrency != warm:
@@ -214,12 +214,11 @@ def _keep_log(log: Path, ledger: Ledger, tools: Instruments) -> None:
         write_atomic(place, f"{before}=== start of {provenance.now()} ===\n{text}".encode())
 
 
-def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running, tools: Instruments) -> None:
+def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running) -> None:
     """timeline.json gains this start; environment.json says what was started, on what."""
     starts: list[dict[str, Any]] = ledger.starts()
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]
-    start = {"started_at": provenance.now(), "ready_seconds": live.ready_seconds, "phases": phases}
-    starts.append(start | {"machine_gflops": tools.machine_gflops})
+    starts.append({"started_at": provenance.now(), "ready_seconds": live.ready_seconds, "phases": phases})
     ledger.write_json("timeline.json", starts)
     chosen = profile.configuration(name)
     files = model.planned_files(profile, chosen.drafter)

@@ -35,7 +35,10 @@ def fields_of(line: str) -> Fields | None:
     running, queued = _value(line, "#running-req: "), _value(line, ", #queue-req: ")
     throughput = _value(line, ", gen throughput (token/s): ")
     try:
-        int(running), int(queued), float(throughput), float(length or 0), float(rate or 0)
+        int(running), int(queued), float(throughput)
+        for printed in (length, rate):
+            if printed is not None:  # an empty one is no number either
+                float(printed)
     except (TypeError, ValueError):
         return None
     return None if length is None and rate is not None else (running, length, rate, throughput, queued)

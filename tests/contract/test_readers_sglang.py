@@ -56,6 +56,17 @@ def test_bars_are_known_and_a_torn_decode_line_is_unknown():
     assert reading.unknown_lines == 1 and "token usaccept rate" in reading.unknown_examples[0]
 
 
+@pytest.mark.parametrize(
+    "torn", ["#running-req", "accept len", "accept rate", "gen throughput (token/s)", "#queue-req"]
+)
+def test_a_field_without_a_value_makes_its_line_unknown(torn):
+    fields = {"#running-req": "4", "accept len": "1.65", "accept rate": "0.41", "gen throughput (token/s)": "99.50"}
+    fields |= {"#queue-req": "0", torn: ""}
+    line = "[2026-02-01 12:00:00 TP0] Decode batch, " + ", ".join(f"{name}: {value}" for name, value in fields.items())
+    reading = sglang.read_log([line])
+    assert reading.unknown_lines == 1 and not reading.acceptance and sglang.acceptance_of(line) is None
+
+
 def test_the_new_generation_and_its_extra_fields_in_any_order():
     reading = read("sglang_0_5_23_eagle3.log")
     assert reading.generation == "accept rate from 0.5.11 on"
