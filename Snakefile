@@ -18,7 +18,7 @@ HERE = (ROOT.relative_to(paths.ROOT) if ROOT.is_relative_to(paths.ROOT) else ROO
 WORK = f"build/steps/{profile.name}/{DEPTH}"
 STEPS = [(c, r) for r in ROUNDS for c in CONFIGURATIONS]
 BOOK = "build/rehearsal/book" if profile.simulated else "build/book"
-ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims"]
+ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims", "reproduction"]
 EXECUTE = "papermill --log-level WARNING --no-progress-bar --kernel python3"
 
 

@@ -63,7 +63,8 @@ def parser() -> argparse.ArgumentParser:
         "rehearse", "the whole report of a profile against stand-in engines: proves the plumbing, measures nothing"
     )
     rehearse.add_argument("--faults", action="store_true", help="stand-ins that also die, stall and lie")
-    add("publish", "copy local runs to data/runs, to be committed", runs="local")
+    publish = add("publish", "copy local runs to data/runs, to be committed", runs="local")
+    publish.add_argument("--machine", metavar="NAME", help="keep them beside the published ones: data/elsewhere/NAME")
     setup = add("setup", "make the engine environments and the model")
     setup.add_argument("--engine", action="append", help="only these")
     drafter = add("drafter", "make the profile's own EAGLE-3 drafter: answers, states, training")
@@ -195,6 +196,8 @@ def run(args: argparse.Namespace) -> int | None:
     if args.command == "publish":
         from runners import publish
 
+        if args.machine is not None:
+            return publish.elsewhere(chosen, runs, args.machine)
         return publish.publish(chosen, runs)
     if args.command == "drafter":
         from runners import training, variants

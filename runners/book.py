@@ -27,7 +27,7 @@ SOURCE = paths.ROOT / "book"
 CONFIG = paths.ROOT / "_config.yml"
 NOTEBOOKS = re.compile(r"data/runs/([^/\s]+)/notebooks/")
 GLUED = re.compile(r"\{glue(?::\w+)?\}`{1,2}[^`]*?notebooks/(\w+)\.ipynb::(\w+)")
-ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims")
+ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims", "reproduction")
 
 
 def place(simulated: bool = False) -> Path:

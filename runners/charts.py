@@ -43,11 +43,11 @@ def theme() -> alt.theme.ThemeConfig:
     }
 
 
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
+def named(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(method_name=[METHODS.get(m, m) for m in frame.method])
 
 
-def _colour(frame: pd.DataFrame) -> alt.Color:
+def colour_of(frame: pd.DataFrame) -> alt.Color:
     methods = sorted(set(frame.method), key=lambda m: (tables.method_rank(m), m))
     spare = iter(SPARE * len(methods))
     colours = [COLOURS.get(m) or next(spare) for m in methods]
@@ -55,7 +55,7 @@ def _colour(frame: pd.DataFrame) -> alt.Color:
     return alt.Color("method_name:N", title="method", scale=alt.Scale(domain=names, range=colours))
 
 
-def _shape(frame: pd.DataFrame) -> alt.Shape:
+def shape_of(frame: pd.DataFrame) -> alt.Shape:
     engines = sorted(set(frame.engine))
     marks = (SHAPES * len(engines))[: len(engines)]
     return alt.Shape("engine:N", title="engine", scale=alt.Scale(domain=engines, range=marks))
@@ -85,12 +85,12 @@ def against_concurrency(
     `axis` is the y title with its unit. Void cells show the raw value that no average holds, with the reason
     on hover.
     """
-    frame = _named(summary[(summary.workload != "all") & summary[metric].notna()])
+    frame = named(summary[(summary.workload != "all") & summary[metric].notna()])
     if frame.empty:
         return nothing(title)
     column = statistics.METRICS[metric][0]
     void = cells[cells.status != "ok"].rename(columns={column: metric})
-    void = _named(void[void[metric].notna()])[
+    void = named(void[void[metric].notna()])[
         [
             "configuration",
             "engine",
@@ -116,8 +116,8 @@ def against_concurrency(
     frame = frame[[*keep, metric, f"{metric}_lo", f"{metric}_hi"]].round(3)
     x, colour, shape = (
         _concurrency(frame),
-        _colour(pd.concat([frame, void])),
-        _shape(pd.concat([frame, void])),
+        colour_of(pd.concat([frame, void])),
+        shape_of(pd.concat([frame, void])),
     )
     seen = ["configuration:N", "concurrency:Q", *(f"{metric}{end}:Q" for end in ("", "_lo", "_hi"))]
     why = [
@@ -207,7 +207,7 @@ def breakeven(costs: pd.DataFrame, workload: str | None = None) -> alt.TopLevelM
     gains.
     """
     frame = costs[costs.step_cost.notna() & costs.tokens_per_step.notna()]
-    frame = _named(frame[frame.workload == workload] if workload else frame[frame.workload != "all"])
+    frame = named(frame[frame.workload == workload] if workload else frame[frame.workload != "all"])
     if frame.empty:
         return nothing("Break-even")
     top = 1.05 * max(frame.step_cost.max(), frame.step_cost_hi.max(), frame.tokens_per_step.max(), 2.0)
@@ -230,7 +230,7 @@ def breakeven(costs: pd.DataFrame, workload: str | None = None) -> alt.TopLevelM
         .encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale), text="t:N")
         for at, align, words_ in words
     ]
-    points = alt.Chart(frame).encode(color=_colour(frame))
+    points = alt.Chart(frame).encode(color=colour_of(frame))
     y = alt.Y("tokens_per_step:Q", scale=scale, title="tokens per step (AL)", axis=alt.Axis(tickCount=8))
     bars = points.mark_rule(strokeWidth=1.5).encode(
         x=alt.X("step_cost_lo:Q", scale=scale, title="step-cost ratio r"), x2="step_cost_hi:Q", y=y
@@ -244,7 +244,7 @@ def breakeven(costs: pd.DataFrame, workload: str | None = None) -> alt.TopLevelM
         "speed_up:Q",
     ]
     dots = points.mark_point(filled=True, size=80, opacity=0.9).encode(
-        x=alt.X("step_cost:Q", scale=scale, title="step-cost ratio r"), y=y, shape=_shape(frame), tooltip=seen
+        x=alt.X("step_cost:Q", scale=scale, title="step-cost ratio r"), y=y, shape=shape_of(frame), tooltip=seen
     )
     title = alt.Title("What a step yields against what it costs", subtitle="bars: intervals of r")
     return alt.layer(line, *sides, bars, dots).properties(width=WIDTH - 90, height=360, title=title)

@@ -4,12 +4,10 @@ Two machines, or one machine twice (a fresh run against the published one: does 
 machines are not compared: only ratios to each one's own base are, which is what a verdict rests on.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
-from runners import breakeven, inputs, intervals, paths, tables, verdict
+from runners import breakeven, intervals, machines, paths, tables, verdict
 from runners.errors import UserError
 
 RATIOS = {
@@ -105,32 +103,21 @@ def said(found: pd.DataFrame) -> str:
 
 def show(a: str, b: str, profile: str, other: str | None = None) -> int:
     """Print both sides; `other`: the second one's profile where its name is another. UserError without cells."""
-    sides = []
+    sides, measured, homes = [], [], []
     for runs, name in ((a, profile), (b, other or profile)):
         root = paths.runs_root(runs)
         cells = tables.cells(root, name)
         if cells.empty:
             raise UserError(f"There are no runs of {name} in {runs}; give published, local, a folder or an archive.")
         sides.append(breakeven.step_costs(cells, tables.requests(root, name)))
-        print(f"{runs} ({name}): {len(tables.ok(cells))} cells, {_machine(root, name)}")
+        measured.append(cells)
+        homes.append(tables.home(root, name))
+        print(f"{runs} ({name}): {len(tables.ok(cells))} cells, {machines.words(root, name)}")
     found = pairs(*sides)
     labels = ("A", "B")
     print(f"\nA: {a}, B: {b}\n")
     print(verdict.pipe_table(table(found[found["workload"] != "all"], *labels)))
     print(f"\n{said(found[found['workload'] != 'all'])}")
+    if told := machines.said(machines.speeds(*measured), machines.starts(*homes)):
+        print(f"\n{told}")
     return 0
-
-
-def _machine(root: Path, profile: str) -> str:
-    """CPU, GPUs and date of the first environment record."""
-    for folder in tables.folders(root, profile):
-        file = folder / "environment.json"
-        if file.is_file():
-            facts = inputs.read_json(file, dict, "delete it: only what the machine was is lost")
-            hardware = facts.get("hardware")
-            hardware = hardware if isinstance(hardware, dict) else {}
-            gpus = hardware.get("gpus")
-            gpus = f"{len(gpus)} x {gpus[0]}" if isinstance(gpus, list) and gpus else ""
-            parts = [hardware.get("cpu"), gpus, str(facts.get("recorded_at") or "")[:10]]
-            return ", ".join(str(p) for p in parts if p)
-    return "machine not recorded"

@@ -6,13 +6,17 @@ from runners import intervals, payoff, tables
 
 
 def said(scores: pd.DataFrame) -> str:
-    """A list on how forecasts did: each form of the model apart, and new points apart from those that it had seen."""
+    """A list on how forecasts did: each form of the model apart, new points apart from those that it had seen, and
+    what was fitted to another machine's cells apart from both.
+    """
     if scores.empty:
         return f"Forecasts made before measuring: {tables.NOT_MEASURED}."
     lines = []
-    for (terms, seen), part in scores.groupby(["terms", scores["seen"].astype(bool)], sort=False):
+    by = ["terms", *(scores[name].astype(bool) for name in ("seen", "elsewhere"))]
+    for (terms, seen, elsewhere), part in scores.groupby(by, sort=False):
         median, worst = payoff.errors(part)
         words = "points that the model had seen in earlier runs" if seen else "new points"
+        words += ", fitted to *another machine's* cells" if elsewhere else ""
         lines.append(
             f"- terms {terms}, {len(part)} {words}: **median error {median:.1%}, worst {worst:.1%}**; "
             f"{part['within'].astype(bool).mean():.0%} of the measured values inside the forecast's interval"
@@ -53,7 +57,9 @@ def shown(scores: pd.DataFrame) -> pd.DataFrame:
             "known": ["pretended" if f == "pretended" else "forecast too" for f in scores["length_from"]],
             "terms": scores["terms"],
             "new": ["no" if s else "yes" for s in scores["seen"].astype(bool)],
+            "fitted to": ["another machine" if e else "this machine" for e in scores["elsewhere"].astype(bool)],
         }
     )
-    # One form says nothing a row; `said` names it.
-    return table if scores["terms"].nunique() > 1 else table.drop(columns="terms")
+    # What all rows share says nothing a row; `said` names it.
+    shared = {"terms": scores["terms"].nunique() < 2, "fitted to": not scores["elsewhere"].astype(bool).any()}
+    return table.drop(columns=[name for name, same in shared.items() if same])

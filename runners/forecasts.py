@@ -3,6 +3,7 @@
 The step model of an engine is fitted to what was measured so far. A drafter's accept length at another K comes from its
 acceptance by position (1 plus the survivals of the first K; beyond the longest chain measured the last conditional
 acceptance goes on), a pretended one is known. A forecast counts only if it was made before its first cell started.
+Each names the machine whose cells it was fitted to: what a step costs there is no forecast for another one.
 """
 
 import functools
@@ -18,6 +19,7 @@ from runners import (
     campaign,
     drafters,
     inputs,
+    machines,
     model,
     paths,
     payoff,
@@ -32,7 +34,7 @@ from runners.profile import Profile
 FILE = "forecasts.csv"
 PLACE = ["configuration", "workload", "concurrency"]
 COLUMNS = [*step_model.POINT, "drafter", *step_model.LOAD, "context", "tokens_per_step", "length_from"]
-COLUMNS += ["speed_up", "speed_up_lo", "speed_up_hi", "seen", "terms", "fitted_to", "made_at"]
+COLUMNS += ["speed_up", "speed_up_lo", "speed_up_hi", "seen", "terms", "fitted_to", "machine", "made_at"]
 TERMS = " ".join([*step_model.NAMES, *step_model.OWN])  # of the model that makes forecasts now
 FIRST_TERMS = "a b c d e"  # of the one that made those stored without a word on it: no prompts, no f, a full batch
 
@@ -48,6 +50,7 @@ class Source:
         named = found.configurations.items() if found else ()
         home = tables.home(runs, profile)
         self.drafter_of = {n: _measured_with(found, c.drafter, home / n) for n, c in named if c.drafter}
+        self.machine = " ".join(sorted(machines.identities(runs, profile)))
 
     @functools.cached_property
     def models(self) -> payoff.Found:
@@ -154,7 +157,8 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
             # By what is served, not by its name: another profile may have measured the same point.
             point = [chosen.k, workload, concurrency, group]
             seen = (fitted[["k", "workload", "concurrency", "drafter"]] == point).all(axis=1).any()
-            rows.append(row | {"seen": bool(seen), "terms": TERMS, "fitted_to": source.name, "made_at": made_at})
+            row |= {"seen": bool(seen), "terms": TERMS, "fitted_to": source.name, "machine": source.machine}
+            rows.append(row | {"made_at": made_at})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -208,9 +212,10 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     advice = "delete it: only its forecasts are lost"
     try:
-        frame = pd.read_csv(place)
+        frame = pd.read_csv(place, dtype={"machine": str})  # a hash may be all digits
         if "terms" not in frame:
             frame = frame.assign(terms=FIRST_TERMS, **dict.fromkeys(step_model.LOAD, np.nan))
+        frame["machine"] = frame["machine"].fillna("") if "machine" in frame else ""
         missing = sorted(set(COLUMNS) - set(frame.columns))
         if missing:
             raise UserError(f"{profile}/{FILE} has no column {missing[0]}; {advice}.")
@@ -225,18 +230,22 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
 
 
 def scored(runs: str | Path, profile: str) -> pd.DataFrame:
-    """Forecasts beside what was measured after them: COLUMNS, measured, error (relative), within.
+    """Forecasts beside what was measured after them: COLUMNS, measured, error (relative), within, elsewhere.
 
-    Of several forecasts for a point the last made before its first cell started counts.
+    Of several forecasts for a point the last made before its first cell started counts. elsewhere: it was fitted to
+    another machine's cells; a forecast that names no machine is from before any other had been measured.
     """
     made, cells = read(runs, profile), tables.cells(runs, profile)
-    columns = [*COLUMNS, "measured", "measured_length", "noise", "error", "within"]
+    columns = [*COLUMNS, "measured", "measured_length", "noise", "error", "within", "elsewhere"]
     if made.empty or cells.empty:
         return pd.DataFrame(columns=columns)
     starts = cells.groupby(PLACE).started_at.min().rename("started_at").reset_index()
     before = made.merge(starts, on=PLACE)
     stamps = [pd.to_datetime(before[c], utc=True, format="ISO8601") for c in ("made_at", "started_at")]
     before = before[stamps[0] < stamps[1]].sort_values("made_at").drop_duplicates(PLACE, keep="last")
+    here = machines.identities(runs, profile)
+    apart = [bool(m and here) and here.isdisjoint(m.split()) for m in before["machine"]]
+    before = before.assign(elsewhere=apart)
     measured = payoff.points(cells, tables.requests(runs, profile), payoff.drafters(profile))
     parts = [step_model.scored(before, rows) for rows in measured.values()]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns) if parts else pd.DataFrame(columns=columns)

@@ -116,9 +116,9 @@ def _audit() -> dict[str, float]:
 
 
 def _forecasts(runs: str | Path, profile: str) -> dict[str, float]:
-    """Errors of forecasts of points that the model had not seen, made before they were measured."""
+    """Errors of forecasts of points that the model had not seen, made before they were measured, on one machine."""
     scores = pd.concat([forecasts.scored(runs, name) for name in (profile, sweeps.profile_of(profile))])
-    new = scores[~scores["seen"].astype(bool)]
+    new = scores[~scores["seen"].astype(bool) & ~scores["elsewhere"].astype(bool)]
     if new.empty:
         return {}
     median, worst = payoff.errors(new)

@@ -63,8 +63,13 @@ def _gpus(what: str) -> list[str]:
 
 @functools.cache
 def machine_id() -> str:
-    """A short hash of the hardware, so that cells of another machine are not taken for this one's."""
-    known = {k: v for k, v in hardware().items() if k != "memory_gib"}
+    """This machine's `identity`, so that cells of another machine are not taken for this one's."""
+    return identity(hardware())
+
+
+def identity(recorded: dict[str, Any]) -> str:
+    """A short hash of what `hardware` gave here or elsewhere; the memory is left out, it differs by a page or two."""
+    known = {k: v for k, v in recorded.items() if k != "memory_gib"}
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:8]
 
 

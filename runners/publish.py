@@ -1,18 +1,20 @@
 """Copy a profile's local runs to data/runs, where they are committed and the book's readers see them."""
 
+import re
 import shutil
 from pathlib import Path
 
 import nbformat
 import papermill
 
-from runners import forecasts, paths, sweeps, verdict
+from runners import forecasts, paths, reproduction, sweeps, verdict
 from runners.book import ANALYSES, title_run
 from runners.errors import UserError
 from runners.profile import Profile
 
 # What a rebuild needs and a reader may want; logs in full and half-written files stay behind.
-PUBLISHED = ("cells.jsonl", "requests.parquet", "server.log", "environment.json", "timeline.json", "status.json")
+MEASURED = ("cells.jsonl", "requests.parquet", "environment.json", "timeline.json", "status.json")
+PUBLISHED = (*MEASURED, "server.log")
 
 
 def _forget_paths(path: Path) -> None:
@@ -39,6 +41,41 @@ def publish(profile: Profile, runs: Path) -> int:
         _replace(profile, source, target)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
     print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
+    return 0
+
+
+def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
+    """Copy what was measured, without notebooks and logs, to data/elsewhere/<machine>: another machine's runs, which the
+    chapter on reproduction sets beside the published ones.
+    """
+    if profile.simulated:
+        raise UserError(f"{profile.name} is a rehearsal: simulated figures are never published.")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", machine):
+        raise UserError(
+            f"`{machine}` cannot name a machine; use small letters, digits and dashes: --machine two-cores."
+        )
+    source, target = runs / profile.name, reproduction.PLACE / machine / profile.name
+    if not source.is_dir():
+        raise UserError(
+            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
+        )
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    for configuration in profile.configurations:
+        for name in MEASURED:
+            file = source / configuration / name
+            if file.is_file():
+                place = part / configuration / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, place)
+    if not part.is_dir():
+        raise UserError(f"{source} holds no measured cell of {profile.name}; measure first.")
+    shutil.rmtree(target, ignore_errors=True)
+    part.rename(target)
+    size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
+    print(
+        f"kept {profile.name} of {machine}: {size / 1e6:.1f} MB in {target.relative_to(reproduction.PLACE.parent.parent)}"
+    )
     return 0
 
 

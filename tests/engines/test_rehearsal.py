@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from runners import acceptance, book, claims, measure, publish, readme, rehearsal, tables
+from runners import acceptance, book, claims, measure, publish, readme, rehearsal, reproduction, tables
 from runners.errors import UserError
 from runners.profile import load
 from runners.tables import NOT_MEASURED
@@ -74,6 +74,9 @@ def test_nothing_simulated_is_published_or_claimed(rehearsed, tmp_path):
     profile, runs = rehearsed
     with pytest.raises(UserError, match="never published"):
         publish.publish(profile, runs)
+    with pytest.raises(UserError, match="never published"):
+        publish.elsewhere(profile, runs, "a-box")
+    assert reproduction.sides(runs, profile.name) == []
     with pytest.raises(UserError, match="never enter the README"):
         readme.write(profile, runs)
     place = tmp_path / "p.yaml"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import forecast_tables, forecasts
+from runners import forecast_tables, forecasts, machines, metrics
 from runners.errors import UserError
 from runners.profile import load
 
@@ -98,6 +98,33 @@ def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
         assert forecasts.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == told
     (folder / "environment.json").unlink()
     assert forecasts.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == now
+
+
+def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
+    def note(**hardware):
+        for folder in (runs / PROFILE).iterdir():
+            if folder.is_dir():
+                (folder / "environment.json").write_text(json.dumps({"hardware": {"cores": 2, **hardware}}))
+
+    note(cpu="one")
+    forecasts.write(load(PROFILE), "full", runs)
+    place = runs / PROFILE / forecasts.FILE
+    # A hash of digits alone, or one that reads as a number, stays the text that it is.
+    for told in ("62620662", "1234e567"):
+        frame = pd.read_csv(place, dtype=str).assign(machine=told, made_at="2025-12-31T23:59:59+00:00")
+        frame.to_csv(place, index=False)
+        assert set(forecasts.read(runs, PROFILE).machine) == {told}
+    synthetic_runs.write(runs, repeats=2, prompts=8, missing=("vllm-eagle3-untrained",))
+    note(cpu="one")
+    scores = forecasts.scored(runs, PROFILE)
+    assert len(scores) and scores.elsewhere.astype(bool).all()
+    assert "another machine's" in forecast_tables.said(scores)
+    assert set(forecast_tables.shown(scores)["fitted to"]) == {"another machine"}
+    assert metrics._forecasts(runs, PROFILE) == {}  # no claim about this machine rests on them
+    here = machines.identities(runs, PROFILE).pop()
+    for own in (here, ""):  # files from before machines were named hold one machine's forecasts
+        frame.assign(machine=own).to_csv(place, index=False)
+        assert not forecasts.scored(runs, PROFILE).elsewhere.astype(bool).any()
 
 
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):

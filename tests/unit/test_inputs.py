@@ -8,7 +8,7 @@ import pytest
 import synthetic_runs
 import yaml
 
-from runners import archives, book, claims, compare, forecasts, inputs, new_profile, next_steps, restore, tables
+from runners import archives, book, claims, forecasts, inputs, machines, new_profile, next_steps, restore, tables
 from runners import profile as profiles
 from runners.__main__ import main
 from runners.errors import UserError
@@ -150,7 +150,7 @@ def test_other_torn_records_are_refused_in_one_sentence(runs, text):
     home = runs / PROFILE
     (home / BASE / "environment.json").write_bytes(text)
     with pytest.raises(UserError) as error:
-        compare._machine(runs, PROFILE)
+        machines.words(runs, PROFILE)
     assert "environment.json" in one_sentence(error)
     (home / BASE / "status.json").write_bytes(text)
     with pytest.raises(UserError) as error:
@@ -165,7 +165,7 @@ def test_other_torn_records_are_refused_in_one_sentence(runs, text):
 def test_odd_but_whole_records_are_read(runs):
     odd = {"hardware": [], "recorded_at": None}
     (runs / PROFILE / BASE / "environment.json").write_text(json.dumps(odd))
-    assert compare._machine(runs, PROFILE) == ""
+    assert machines.words(runs, PROFILE) == ""
     (runs / PROFILE / "verdict.json").write_text('{"schema_version": 1}')
     with pytest.raises(UserError, match="is not whole"):
         restore.chosen_by_verdict(profiles.load(PROFILE), runs, "throughput")

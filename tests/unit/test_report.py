@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import campaign, model, paths, plan, profile, provenance, reference, report, trim
+from runners import campaign, model, paths, plan, profile, provenance, reference, report, reproduction, trim
 from runners.engines import Files, command
 from runners.errors import UserError
 from runners.prompts import Prompt
@@ -158,7 +158,8 @@ def test_a_missing_target_stops_a_report_before_anything_is_measured(tmp_path):
 
 
 def test_nothing_published_names_a_path_of_this_machine():
-    published = [f for f in paths.PUBLISHED_RUNS.rglob("*") if f.suffix in (".json", ".jsonl", ".log", ".ipynb")]
+    files = [f for place in (paths.PUBLISHED_RUNS, reproduction.PLACE) for f in place.rglob("*")]
+    published = [f for f in files if f.suffix in (".json", ".jsonl", ".log", ".ipynb")]
     assert published
     for file in published:
         text = file.read_text()

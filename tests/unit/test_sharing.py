@@ -1,12 +1,14 @@
 """Comparing two sets of runs, packing them into one file and reading it, and a profile written for this machine."""
 
 import io
+import json
 import tarfile
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from runners import archives, compare, gpus, new_profile, paths, tables
+from runners import archives, compare, gpus, machines, new_profile, paths, tables
 from runners.errors import UserError
 from runners.profile import load
 
@@ -59,6 +61,43 @@ def test_runs_without_a_point_in_common_say_so(tmp_path):
 def test_published_runs_agree_with_themselves(capsys):
     assert compare.show("published", "published", "lab-cpu") == 0
     assert ", 0 differ" in capsys.readouterr().out
+
+
+def plain(tpots, engine="vllm", status="ok"):
+    rows = [
+        {"configuration": f"{engine}-base", "engine": engine, "method": "none", "workload": "chat", "concurrency": c}
+        | {"tpot_ms_p50": t, "status": status}
+        for c, repeats in tpots.items()
+        for t in repeats
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_comparison_says_how_fast_and_how_steady_each_machine_was(tmp_path):
+    steady, slow = {1: [40.0, 40.0], 4: [50.0, 50.0]}, {1: [60.0, 60 * np.exp(0.2)], 4: [75.0, 75 * np.exp(0.2)]}
+    both = plain(steady), pd.concat([plain(slow), plain(slow, "llamacpp"), plain({1: [9e9]}, status="void")])
+    found = machines.speeds(*both)
+    assert list(found.engine) == ["vllm"] and list(found.points) == [2]
+    assert found.tpot[0] == pytest.approx(1.5 * np.exp(0.1))
+    assert found.scatter_a[0] == 0 and found.scatter_b[0] == pytest.approx(0.2 / np.sqrt(2))
+    for side, seconds in (("a", [20.0, 20.0, 90.0]), ("b", [30.0])):
+        folder = tmp_path / side / "vllm-base"
+        folder.mkdir(parents=True)
+        (folder / "timeline.json").write_text(json.dumps([{"ready_seconds": s, "phases": []} for s in seconds]))
+    start = machines.starts(tmp_path / "a", tmp_path / "b")
+    assert start == pytest.approx(1.5)  # the median of A's: a first start reads its files from the disk
+    told = machines.said(found, start)
+    assert (
+        "takes 1.66 times as long in B as in A (2 points)" in told
+        and "0.0% in A, 14.1% in B" in told
+        and "took 1.50 times as long to start" in told
+    )
+
+
+def test_a_machine_seen_once_has_no_scatter():
+    once = machines.speeds(plain({1: [40.0]}), plain({1: [50.0]}))
+    assert "scatter of repeats: not measured here in A, not measured here in B" in machines.said(once, float("nan"))
+    assert machines.said(machines.speeds(plain({1: [40.0]}), plain({4: [50.0]})), 1.0) == ""
 
 
 def test_an_archive_is_read_as_runs_are(tmp_path, monkeypatch):

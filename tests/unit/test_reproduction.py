@@ -1,0 +1,102 @@
+"""Runs set beside other runs of the same profile: which are found, what is compared, and what stands where none are."""
+
+import json
+
+import pandas as pd
+import pytest
+import synthetic_runs
+
+from runners import claims, paths, publish, reproduction, reproduction_charts
+from runners.errors import UserError
+from runners.profile import load
+
+PROFILE = synthetic_runs.PROFILE
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """A report and another machine's runs of it; nothing is published."""
+    monkeypatch.setattr(paths, "PUBLISHED_RUNS", tmp_path / "published")
+    here = synthetic_runs.write(tmp_path / "here", repeats=3, prompts=8)
+    place = tmp_path / "elsewhere"
+    synthetic_runs.write(place / "other-box", repeats=3, prompts=8, missing=("vllm-ngram",))
+    return here, place
+
+
+def test_a_report_stands_first_and_every_other_set_beside_it(two, monkeypatch):
+    here, place = two
+    found = reproduction.sides(here, PROFILE, place)
+    assert [side.name for side in found] == [reproduction.HERE, "other-box"]
+    # The other machine's own book: its runs are "this report" there, and stand beside themselves nowhere.
+    assert [side.runs for side in reproduction.sides(place / "other-box", PROFILE, place)] == [place / "other-box"]
+    monkeypatch.setattr(paths, "PUBLISHED_RUNS", here)
+    other = reproduction.sides(place / "other-box", PROFILE, place)
+    assert [side.name for side in other] == [reproduction.HERE, reproduction.PUBLISHED]
+
+
+def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
+    found = reproduction.sides(two[0], PROFILE, two[1])
+    said = reproduction.said(found)
+    assert "other-box: " in said and ", 0 differ" in said and "times as long in other-box as in this report" in said
+    assert reproduction.quoted(found).endswith("ratios agree with *other-box*.")
+    ratios = reproduction.ratios(found)
+    assert len(ratios) and "vllm-ngram" not in set(ratios.configuration)
+    table = reproduction.machine_table(found)
+    assert list(table.runs) == ["this report", "other-box"] and table.iloc[0]["foretold from this report"] == ""
+    assert "%" in table.iloc[1]["foretold from this report"] and "%" in table.iloc[1]["own C=4 kept out"]
+    chart = str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
+    assert "other-box" in chart and "filled': False" not in chart
+    uses = reproduction.uses(found)
+    assert list(uses.columns)[:3] == ["use", "runs", "serve"] and set(uses.runs) == {"this report", "other-box"}
+    assert list(uses.use) == sorted(uses.use, key=list(dict.fromkeys(uses.use)).index)  # a use's rows stand together
+
+
+def test_ratios_that_differ_come_first_and_are_hollow(two):
+    here, place = two
+    cells = place / "other-box" / PROFILE / "llamacpp-eagle3-untrained" / "cells.jsonl"
+    requests = cells.with_name("requests.parquet")
+    frame = pd.read_parquet(requests)
+    times = [c for c in ("first_token_s", "last_token_s", "finished_s", "sent_s") if c in frame]
+    frame.assign(**{c: 3 * frame[c] for c in times}).to_parquet(requests)
+    rows = [json.loads(line) for line in cells.read_text().splitlines()]
+    slow = {"output_tokens_per_second": 1 / 3, "stream_tokens_per_second_p50": 1 / 3, "tpot_ms_p50": 3, "seconds": 3}
+    for row in rows:
+        row |= {name: row[name] * by for name, by in slow.items() if row.get(name)}
+    cells.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = reproduction.sides(here, PROFILE, place)
+    ratios = reproduction.ratios(found)
+    assert ratios.iloc[0].configuration == "llamacpp-eagle3-untrained" and ratios.iloc[0].outcome == "differ"
+    assert list(ratios.outcome == "differ") == sorted(ratios.outcome == "differ", reverse=True)
+    assert "'filled': False" in str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
+
+
+def test_each_claim_has_a_status_on_each_side(two):
+    found = reproduction.sides(two[0], PROFILE, two[1])
+    table = reproduction.claimed(found)
+    mine = [c for c in claims.load() if c.scope and c.scope.profile == PROFILE]
+    assert list(table.columns) == ["claim", "this report", "other-box"] and len(table) == len(mine)
+    assert all(text.startswith(claims.STATUSES) for text in table["other-box"])
+
+
+def test_without_other_runs_each_part_says_so(tmp_path, two):
+    for found in (reproduction.sides(two[0], PROFILE, tmp_path / "none"), reproduction.sides(tmp_path, PROFILE)):
+        assert reproduction.said(found) == reproduction.quoted(found) == f"{reproduction.NOTHING}."
+        for table in (reproduction.ratios, reproduction.uses, reproduction.claimed, reproduction.drawn):
+            assert table(found).empty
+        assert "not measured here" in str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
+
+
+def test_another_machines_runs_are_kept_without_logs_and_notebooks(two, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduction, "PLACE", tmp_path / "data" / "elsewhere")
+    profile, here = load(PROFILE), two[0]
+    (here / PROFILE / "vllm-base" / "server.log").write_text("long\n")
+    for name in ("", "Ünsere", "a/b", "..", "two cores"):
+        with pytest.raises(UserError, match="cannot name a machine"):
+            publish.elsewhere(profile, here, name)
+    with pytest.raises(UserError, match="There are no runs"):
+        publish.elsewhere(profile, tmp_path / "none", "box")
+    for _ in range(2):  # a second time takes the first one's place
+        publish.elsewhere(profile, here, "box")
+    kept = [p.name for p in (reproduction.PLACE / "box").rglob("*") if p.is_file()]
+    assert "cells.jsonl" in kept and set(kept) <= set(publish.MEASURED)
+    assert [s.name for s in reproduction.sides(here, PROFILE, reproduction.PLACE)] == ["this report", "box"]
