@@ -45,8 +45,8 @@ def publish(profile: Profile, runs: Path) -> int:
 
 
 def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
-    """Copy what was measured, without notebooks and logs, to data/elsewhere/<machine>: another machine's runs, which the
-    chapter on reproduction sets beside the published ones.
+    """Copy what was measured, without notebooks and logs, to data/elsewhere/<machine>: another machine's runs, which
+    the chapter on reproduction sets beside the published ones.
     """
     if profile.simulated:
         raise UserError(f"{profile.name} is a rehearsal: simulated figures are never published.")
@@ -73,9 +73,8 @@ def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
     shutil.rmtree(target, ignore_errors=True)
     part.rename(target)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
-    print(
-        f"kept {profile.name} of {machine}: {size / 1e6:.1f} MB in {target.relative_to(reproduction.PLACE.parent.parent)}"
-    )
+    place = target.relative_to(reproduction.PLACE.parent.parent)
+    print(f"kept {profile.name} of {machine}: {size / 1e6:.1f} MB in {place}")
     return 0
 
 

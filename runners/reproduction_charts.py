@@ -10,7 +10,7 @@ SIZE = (WIDTH - 160) // 3
 
 
 def agreement(frame: pd.DataFrame) -> alt.TopLevelMixin:
-    """reproduction.drawn: a panel a ratio, a row an other machine; on the line the two are equal, hollow ones differ."""
+    """reproduction.drawn: a panel a ratio, a row an other machine; on the line both are equal, hollow ones differ."""
     if frame.empty:
         return nothing("Ratios beside another machine's")
     frame = named(frame)
