@@ -1,12 +1,13 @@
 """One small model of a decode step, fitted to measured cells: it forecasts the speed-up of cells nobody measured.
 
     plain step        t0(B, L, X) = a + b B + c B L + p X
-    speculative step  tK(B, L, X) = t0(B, L, X) + q X + K (d + e B + f B L)
+    speculative step  tK(B, L, X) = t0(B, L, X) + s + q X + K (d + e B + f B L)
     speed-up          AL t0 / tK
 
 B: requests decoding at once; L: mean context in tokens; X: prompt tokens of other requests read in the same step;
 K: drafted tokens; AL: tokens per step. a: what a step costs whatever it does (weights read, launches); b: a token more
-in the batch; c: its attention; p, q: a prompt token for the target and for the drafter; d: a pass of the drafter
+in the batch; c: its attention; p, q: a prompt token for the target and for the drafter; s: what a step costs more for
+being speculative, whatever K (told only where one drafter has several K, else it is in d); d: a pass of the drafter
 whatever it does; e: one drafted token of one request, drafted and verified (the two cannot be told apart by timing);
 f: its attention over the context. d and e are each drafter's own: a larger head costs more. All are at least 0 and in
 milliseconds. Fitted by least squares on relative errors, so that a fast step weighs as much as a slow one.
@@ -25,7 +26,7 @@ from runners import breakeven, closed_loop, intervals, tables
 from runners.errors import UserError
 from runners.profile_parts import CHAINED
 
-NAMES = ("a", "b", "c", "p", "q", "f")  # shared by all of an engine
+NAMES = ("a", "b", "c", "p", "q", "f", "s")  # shared by all of an engine
 OWN = ("d", "e")  # then these, of each drafter
 SHARED = len(NAMES)
 POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
@@ -36,7 +37,7 @@ RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Model:
-    """Coefficients in milliseconds: NAMES, then OWN of each of `drafters`; `draws` [n, 6 + 2 drafters] are refits
+    """Coefficients in milliseconds: NAMES, then OWN of each of `drafters`; `draws` [n, 7 + 2 drafters] are refits
     of resampled points, for intervals; `residuals` [points]: log of measured over fitted.
     """
 
@@ -72,7 +73,7 @@ class Model:
         def step_ms(batch: float, prefill: float) -> float:
             return float(_step(self.coefficients, k if batch else 0, batch, context, place, prefill))
 
-        return closed_loop.play(step_ms, load, length)
+        return closed_loop.play(step_ms, load, length, k=int(k))
 
 
 def _places(drafter, known: list[str]) -> np.ndarray:
@@ -82,10 +83,10 @@ def _places(drafter, known: list[str]) -> np.ndarray:
 
 
 def _step(x: np.ndarray, k, batch, context, place, prefill=0.0) -> np.ndarray:
-    a, b, c, p, q, f = x[:SHARED]
+    a, b, c, p, q, f, s = x[:SHARED]
     d, e = (x[SHARED + i :: len(OWN)][place] for i in range(len(OWN)))
     k, batch, context, prefill = (np.asarray(v, float) for v in (k, batch, context, prefill))
-    drafts = k * (d + e * batch + f * batch * context) + q * prefill * (k > 0)
+    drafts = k * (d + e * batch + f * batch * context) + (s + q * prefill) * (k > 0)
     return a + b * batch + c * batch * context + p * prefill + drafts
 
 
@@ -143,7 +144,8 @@ def _seen(cells: pd.DataFrame, requests: pd.DataFrame) -> list[closed_loop.Seen]
 def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
     """Fit the points of one engine. UserError when they hold no plain or no speculative step, or too few of them.
 
-    Where all points have one context, c and f cannot be told and are 0. A drafter of one point alone is left out.
+    Where all points have one context, c and f cannot be told and are 0, and s where no drafter has two K. A drafter of
+    one point alone is left out.
     """
     rows = usable(rows)
     if (rows.k == 0).sum() < 2 or (rows.k > 0).sum() < 2:
@@ -151,6 +153,7 @@ def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
     drafters = sorted(set(rows.drafter[rows.k > 0]))
     free = np.ones(SHARED + len(OWN) * len(drafters), dtype=bool)
     free[[NAMES.index("c"), NAMES.index("f")]] = rows.context.max() > 1.3 * rows.context.min()
+    free[NAMES.index("s")] = (rows[rows.k > 0].groupby("drafter").k.nunique() > 1).any()
     places = _places(rows.drafter.to_numpy(), drafters)
     terms = _terms(rows, places, len(free))[:, free]
 

@@ -30,10 +30,25 @@ def test_prompts_that_do_not_fit_are_read_in_parts():
     assert seen.prefill == pytest.approx((150 + 150 * 2) / 80)
 
 
-def test_a_place_that_falls_free_brings_its_next_prompt_beside_the_others():
-    # Two at once, four requests: the second pair's prompts are each read beside one that decodes, or beside nobody.
+def test_a_place_that_falls_free_brings_its_next_prompt_a_step_later():
+    # Two at once, four requests. The first pair: the second's prompt is read beside the first. The first ends a step
+    # earlier; when its successor has come, the second's last step has begun, so it is read beside nobody, and the
+    # second's successor beside it.
     seen = play(flat, Load(4, 2, 50, 11), 1.0)
-    assert seen.prefill == pytest.approx(3 * 50 / 40)
+    assert seen.prefill == pytest.approx(2 * 50 / 40)
+
+
+def test_steps_that_yield_tokens_at_random_part_what_began_together():
+    alike, apart = (play(flat, Load(8, 4, 180, 64), 1.6, k=k) for k in (0, 3))
+    assert apart.prefill > 1.3 * alike.prefill and apart.batch < 4
+    assert apart == play(flat, Load(8, 4, 180, 64), 1.6, k=3)  # the same dice each time
+    assert play(flat, Load(8, 4, 180, 64), 1.0, k=3) == play(flat, Load(8, 4, 180, 64), 1.0)  # nothing accepted
+    assert play(flat, Load(8, 4, 180, 64), 4.0, k=3) == play(flat, Load(8, 4, 180, 64), 4.0)  # all accepted
+
+
+def test_the_share_accepted_at_each_position_yields_the_length():
+    assert closed_loop.share(1 + 0.5 + 0.25, 2) == pytest.approx(0.5)
+    assert closed_loop.share(1.3, 1) == pytest.approx(0.3)
 
 
 def test_more_tokens_a_step_mean_more_prompt_a_step():
@@ -53,6 +68,14 @@ def test_what_a_cell_saw_is_read_from_its_requests():
     seen = closed_loop.measured(first, last, prompts, outputs, length=2.0)
     assert seen.prefill == pytest.approx((20 + 30) / (60 / 2))
     assert seen.batch == pytest.approx((2 + 2 + 1.995 + 2 * (1 + 0.995 + 1.995)) / (2 + 2 + 1.995))
+
+
+def test_a_prompt_read_in_a_requests_last_step_counts_for_it():
+    # That step's two tokens, the one's last and the other's first, reach the client in either order.
+    one = np.array([21.0, 21.0])
+    for late in (-0.001, 0.001):
+        seen = closed_loop.measured(np.array([1.0, 3.0 + late]), np.array([3.0, 5.0]), 10 * one, one, length=1.0)
+        assert seen.prefill == pytest.approx(210 / 40)
 
 
 def test_requests_without_decode_time_are_counted_as_they_are():

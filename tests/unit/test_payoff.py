@@ -9,7 +9,7 @@ from runners.errors import UserError
 from runners.profile import Profile, load
 from runners.profile_parts import LatencyLimits
 
-TRUE = np.array([8.0, 1.5, 0.002, 0.8, 0.3, 0.001, 1.2, 0.9])  # a b c p q f, then d e
+TRUE = np.array([8.0, 1.5, 0.002, 0.8, 0.3, 0.001, 0.7, 1.2, 0.9])  # a b c p q f s, then d e
 OUTPUT, REQUESTS = 40, {1: 3, 4: 8, 16: 16}
 
 
@@ -49,14 +49,16 @@ def test_each_drafter_has_its_own_cost():
     dear["step_ms"] += 3 * 2.0  # its pass takes two milliseconds more
     found = step_model.fit(pd.concat([cheap, dear], ignore_index=True))
     assert found.drafters == ["d", "dear"]
-    assert found.coefficients[8] - found.coefficients[6] == pytest.approx(2.0, rel=0.02)
+    assert found.of("dear")[7] - found.of("d")[7] == pytest.approx(2.0, rel=0.02)
     alone = pd.concat([cheap, dear.head(1)], ignore_index=True)
     assert step_model.fit(alone).drafters == ["d"]
 
 
 def test_what_one_context_cannot_tell_is_left_alone():
     found = step_model.fit(made(ks=(0, 3), contexts=(60,)))
-    assert found.coefficients[2] == 0 == found.coefficients[5] and len(found.coefficients) == 8
+    assert found.coefficients[2] == 0 == found.coefficients[5] and len(found.coefficients) == 9
+    # With one K what a speculative step costs whatever K is a part of the drafter's pass.
+    assert found.coefficients[6] == 0 and found.of("d")[7] == pytest.approx(1.2 + 0.7 / 3, rel=0.1)
 
 
 def test_too_few_points_are_refused():
