@@ -117,12 +117,15 @@ def extended(survivals: list[float], k: int) -> list[float]:
 
 
 def sources(profile: Profile, runs: Path) -> list[Source]:
-    """Nearest first: this profile's runs there, its published ones, those of the profile it extends."""
+    """Nearest first: this profile's runs there, its published ones, those of the profile it extends; what another
+    machine measured comes after all that this one did.
+    """
     places = [(runs, profile.name), (paths.PUBLISHED_RUNS, profile.name)]
     if profile.extends:
         places += [(runs, profile.extends), (paths.PUBLISHED_RUNS, profile.extends)]
     found = [Source(*place) for place in dict.fromkeys(places)]
-    return [s for s in found if len(s.cells)]
+    here = provenance.machine_id()
+    return sorted((s for s in found if len(s.cells)), key=lambda s: here not in s.machine.split())
 
 
 def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:

@@ -70,6 +70,8 @@ def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
                 shutil.copy2(file, place)
     if not part.is_dir():
         raise UserError(f"{source} holds no measured cell of {profile.name}; measure first.")
+    for file in source.glob(forecasts.FILE):
+        shutil.copy2(file, part / file.name)
     shutil.rmtree(target, ignore_errors=True)
     part.rename(target)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())

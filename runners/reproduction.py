@@ -10,7 +10,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import breakeven, claims, compare, intervals, machines, paths, payoff, step_model, tables, verdict
+from runners import (
+    breakeven,
+    claims,
+    compare,
+    forecasts,
+    intervals,
+    machines,
+    paths,
+    payoff,
+    step_model,
+    sweeps,
+    tables,
+    verdict,
+)
 
 PLACE = paths.DATA / "elsewhere"
 HERE = "this report"
@@ -61,16 +74,28 @@ def sides(runs: str | Path, profile: str, place: Path = PLACE) -> list[Side]:
 
 def machine_table(found: list[Side]) -> pd.DataFrame:
     """What each machine was, what it measured, and how well its speed-ups are foretold (median error, worst): by its
-    own cells of the other concurrencies, and by this report's cells alone, accept lengths known.
+    own cells of the other concurrencies; before new points were measured, by the model's form of today; and by this
+    report's cells alone, accept lengths known.
     """
-    columns = ["runs", "machine", "cells", "void", "own C kept out", "foretold from this report"]
+    columns = ["runs", "machine", "cells", "void", "own C kept out", "new points, told before", "from this report"]
     rows = []
     for side in found:
         good = len(tables.ok(side.cells))
-        own = _errors(payoff.score(side.points))
-        told = _errors(_foretold(found[0], side)) if side is not found[0] else ""
-        rows.append([side.name, machines.words(side.runs, side.profile), good, len(side.cells) - good, own, told])
+        own, before = _errors(payoff.score(side.points)), _told_before(side)
+        other = _errors(_foretold(found[0], side)) if side is not found[0] else ""
+        words = machines.words(side.runs, side.profile)
+        rows.append([side.name, words, good, len(side.cells) - good, own, before, other])
     return pd.DataFrame(rows, columns=columns).rename(columns={"own C kept out": f"own C={payoff.HELD_OUT} kept out"})
+
+
+def _told_before(side: Side) -> str:
+    """Scores of forecasts of points that the model had not seen, its sweeps among them."""
+    names = (side.profile, sweeps.profile_of(side.profile))
+    scores = pd.concat([forecasts.scored(side.runs, name) for name in names])
+    new = scores[
+        ~scores["seen"].astype(bool) & ~scores["elsewhere"].astype(bool) & (scores["terms"] == forecasts.TERMS)
+    ]
+    return f"{_errors(new)} ({len(new)} points)" if len(new) else tables.NOT_MEASURED
 
 
 def _foretold(first: Side, other: Side) -> pd.DataFrame:

@@ -127,6 +127,24 @@ def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
         assert not forecasts.scored(runs, PROFILE).elsewhere.astype(bool).any()
 
 
+def test_this_machines_cells_tell_before_another_machines_nearer_ones(runs, monkeypatch, tmp_path):
+    sweeps = load("lab-cpu-sweeps")
+    far = tmp_path / "published"
+    monkeypatch.setattr(forecasts.paths, "PUBLISHED_RUNS", far)
+    synthetic_runs.write(far, repeats=1, prompts=8)
+    (far / PROFILE).rename(far / sweeps.name)
+    for home, cpu in ((far / sweeps.name, "theirs"), (runs / PROFILE, "ours")):
+        record = {"hardware": {"cores": 2, "cpu": cpu}}
+        (home / "vllm-base" / "environment.json").write_text(json.dumps(record))
+    names = {}
+    for machine in ("ours", "theirs"):
+        here = forecasts.provenance.identity({"cores": 2, "cpu": machine})
+        monkeypatch.setattr(forecasts.provenance, "machine_id", lambda here=here: here)
+        names[machine] = [s.name for s in forecasts.sources(sweeps, runs)]
+    assert names["ours"] == ["lab-cpu, this machine", "lab-cpu-sweeps, published"]
+    assert names["theirs"] == ["lab-cpu-sweeps, published", "lab-cpu, this machine"]
+
+
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
     assert "not measured here" in forecast_tables.said(forecasts.scored(tmp_path, PROFILE))
     place = tmp_path / PROFILE / forecasts.FILE

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import claims, paths, publish, reproduction, reproduction_charts
+from runners import claims, forecasts, paths, publish, reproduction, reproduction_charts
 from runners.errors import UserError
 from runners.profile import load
 
@@ -42,8 +42,9 @@ def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
     ratios = reproduction.ratios(found)
     assert len(ratios) and "vllm-ngram" not in set(ratios.configuration)
     table = reproduction.machine_table(found)
-    assert list(table.runs) == ["this report", "other-box"] and table.iloc[0]["foretold from this report"] == ""
-    assert "%" in table.iloc[1]["foretold from this report"] and "%" in table.iloc[1]["own C=4 kept out"]
+    assert list(table.runs) == ["this report", "other-box"] and table.iloc[0]["from this report"] == ""
+    assert "%" in table.iloc[1]["from this report"] and "%" in table.iloc[1]["own C=4 kept out"]
+    assert set(table["new points, told before"]) == {"not measured here"}
     chart = str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
     assert "other-box" in chart and "filled': False" not in chart
     uses = reproduction.uses(found)
@@ -90,6 +91,7 @@ def test_another_machines_runs_are_kept_without_logs_and_notebooks(two, tmp_path
     monkeypatch.setattr(reproduction, "PLACE", tmp_path / "data" / "elsewhere")
     profile, here = load(PROFILE), two[0]
     (here / PROFILE / "vllm-base" / "server.log").write_text("long\n")
+    pd.DataFrame(columns=forecasts.COLUMNS).to_csv(here / PROFILE / forecasts.FILE, index=False)
     for name in ("", "Ünsere", "a/b", "..", "two cores"):
         with pytest.raises(UserError, match="cannot name a machine"):
             publish.elsewhere(profile, here, name)
@@ -98,5 +100,5 @@ def test_another_machines_runs_are_kept_without_logs_and_notebooks(two, tmp_path
     for _ in range(2):  # a second time takes the first one's place
         publish.elsewhere(profile, here, "box")
     kept = [p.name for p in (reproduction.PLACE / "box").rglob("*") if p.is_file()]
-    assert "cells.jsonl" in kept and set(kept) <= set(publish.MEASURED)
+    assert "cells.jsonl" in kept and set(kept) <= {*publish.MEASURED, "forecasts.csv"}
     assert [s.name for s in reproduction.sides(here, PROFILE, reproduction.PLACE)] == ["this report", "box"]
