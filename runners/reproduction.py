@@ -61,10 +61,10 @@ class Side:
 
 def sides(runs: str | Path, profile: str, place: Path = PLACE) -> list[Side]:
     """This report's runs first, then every other set of the same profile; empty where this report holds no cell."""
-    plan = tables.plan(profile)
     found = [Side(HERE, paths.runs_root(runs), profile)]
+    cells = found[0].cells
     # What a stand-in said is set beside nothing.
-    if (plan and plan.simulated) or found[0].cells.empty:
+    if cells.empty or ("simulated" in cells and cells.simulated.isin([True]).any()):
         return []
     others = [(PUBLISHED, paths.PUBLISHED_RUNS)]
     others += [(folder.name, folder) for folder in sorted(place.iterdir() if place.is_dir() else ())]
@@ -135,16 +135,17 @@ def quoted(found: list[Side]) -> str:
     parts = []
     for other in found[1:]:
         outcomes = compare.pairs(found[0].costs, other.costs)["outcome"]
-        parts.append(f"{(outcomes == compare.AGREE).sum()} of {len(outcomes)} ratios agree with *{other.name}*")
+        parts.append(f"{(outcomes == compare.AGREE).sum()} of {len(outcomes)} ratios agree with {other.name}")
     return f"Set beside other runs of the same profile, {'; '.join(parts)}."
 
 
-def ratios(found: list[Side]) -> pd.DataFrame:
-    """compare.table of each other side, those that differ first."""
+def ratios(found: list[Side], differing: bool = False) -> pd.DataFrame:
+    """compare.table of each other side, those that differ first; or those alone."""
     parts = []
     for other in found[1:]:
         pairs = compare.pairs(found[0].costs, other.costs)
         pairs = pairs.sort_values("outcome", key=lambda o: o != compare.DIFFER, kind="stable")
+        pairs = pairs[pairs["outcome"] == compare.DIFFER] if differing else pairs
         parts.append(compare.table(pairs, HERE, "there").assign(runs=other.name))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["runs"])
 
