@@ -72,14 +72,17 @@ class Guardian:
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         with open(log, "ab") as out:
-            self.leader = subprocess.Popen(
+            # Kept: a Popen that is dropped collects its child by itself where that has ended already, and its exit
+            # code would never reach `reap`.
+            self._process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
-            ).pid
+            )
+        self.leader = self._process.pid
         say(started=self.leader)
 
     def reap(self) -> None:

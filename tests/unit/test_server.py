@@ -198,6 +198,23 @@ def test_an_engines_python_variables_are_not_the_guardians(tmp_path, monkeypatch
     assert (tmp_path / "log").read_text() == "PYTHONHOME is /nowhere, secret is\n"
 
 
+def test_an_engine_that_ends_before_it_is_looked_at_has_its_exit_code_told(tmp_path):
+    script = (
+        "import subprocess, time\n"
+        "from runners import guardian\n"
+        "class Slow(subprocess.Popen):\n"
+        "    def __init__(self, *args, **named):\n"
+        "        super().__init__(*args, **named)\n"
+        "        time.sleep(0.3)\n"  # the child has ended before anything else happens here
+        "subprocess.Popen = Slow\n"
+        f"found = guardian.Guardian(['/bin/sh', '-c', 'exit 4'], {str(tmp_path / 'log')!r}, 1.0)\n"
+        "found.reap()\n"
+        "assert found.returncode == 4, found.returncode\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and '{"ended": 4}' in done.stdout, done.stderr
+
+
 def test_a_log_is_followed_by_pieces_and_a_progress_bar_has_lines(tmp_path):
     log = tmp_path / "log"
     tail = LogTail(log)
