@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
-from runners import intervals
+from runners import acceptance, intervals
 
 # Prompt tokens that fit into one step: the default of vLLM's server (vllm/engine/arg_utils.py, on a CPU) and of
 # llama.cpp (n_batch). It only tells where a burst's prompts do not fit into one step together.
@@ -55,7 +54,10 @@ def play(
     if not 1 < length < k + 1:  # the same in every step
         totals = _played(step_ms, load, lambda n: np.full(n, length), budget)
     else:
-        chances, rng = np.cumprod(np.full(k, share(length, k))), np.random.default_rng(intervals.SEED)
+        chances, rng = (
+            np.cumprod(np.full(k, acceptance.acceptance_for(length, k))),
+            np.random.default_rng(intervals.SEED),
+        )
 
         def gained(n: int) -> np.ndarray:
             return 1 + (rng.random(n)[:, None] < chances).sum(axis=1)
@@ -63,11 +65,6 @@ def play(
         totals = np.sum([_played(step_ms, load, gained, budget) for _ in range(PLAYS)], axis=0)
     time, steps, batches, prefills = totals
     return Seen(float(batches / time), float(prefills / steps))
-
-
-def share(length: float, k: int) -> float:
-    """The conditional acceptance, the same at each of k positions, that yields `length` tokens a step."""
-    return float(brentq(lambda a: 1 + np.sum(a ** np.arange(1, k + 1)) - length, 0, 1))
 
 
 def _played(

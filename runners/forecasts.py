@@ -254,6 +254,12 @@ def scored(runs: str | Path, profile: str) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).reindex(columns=columns) if parts else pd.DataFrame(columns=columns)
 
 
+def of_new_points(runs: str | Path, *profiles: str) -> pd.DataFrame:
+    """`scored` of these profiles together: points that the model had not seen, told on their own machine."""
+    scores = pd.concat([scored(runs, name) for name in profiles])
+    return scores[~scores["seen"].astype(bool) & ~scores["elsewhere"].astype(bool)]
+
+
 def show(profile: Profile, depth: str | None, runs: Path) -> int:
     """`python -m runners forecast`: write them and print them; UserError when nothing measured tells any."""
     before = len(read(runs, profile.name))

@@ -117,8 +117,7 @@ def _audit() -> dict[str, float]:
 
 def _forecasts(runs: str | Path, profile: str) -> dict[str, float]:
     """Errors of forecasts of points that the model had not seen, made before they were measured, on one machine."""
-    scores = pd.concat([forecasts.scored(runs, name) for name in (profile, sweeps.profile_of(profile))])
-    new = scores[~scores["seen"].astype(bool) & ~scores["elsewhere"].astype(bool)]
+    new = forecasts.of_new_points(runs, profile, sweeps.profile_of(profile))
     if new.empty:
         return {}
     median, worst = payoff.errors(new)

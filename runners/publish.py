@@ -25,15 +25,21 @@ def _forget_paths(path: Path) -> None:
     nbformat.write(notebook, path)
 
 
-def publish(profile: Profile, runs: Path) -> int:
-    """Copy and analyse; for runs that are published already, only analyse them again (a chapter is new, or changed)."""
+def _source(profile: Profile, runs: Path) -> Path:
+    """The folder to publish from; UserError where nothing there may be, or is."""
     if profile.simulated:
         raise UserError(f"{profile.name} is a rehearsal: simulated figures are never published.")
-    source, target = runs / profile.name, paths.PUBLISHED_RUNS / profile.name
+    source = runs / profile.name
     if not source.is_dir():
         raise UserError(
             f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
         )
+    return source
+
+
+def publish(profile: Profile, runs: Path) -> int:
+    """Copy and analyse; for runs that are published already, only analyse them again (a chapter is new, or changed)."""
+    source, target = _source(profile, runs), paths.PUBLISHED_RUNS / profile.name
     if source.resolve() == target.resolve():
         if not _shown_elsewhere(profile):
             _analyse(profile, target)
@@ -48,26 +54,14 @@ def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
     """Copy what was measured, without notebooks and logs, to data/elsewhere/<machine>: another machine's runs, which
     the chapter on reproduction sets beside the published ones.
     """
-    if profile.simulated:
-        raise UserError(f"{profile.name} is a rehearsal: simulated figures are never published.")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", machine):
         raise UserError(
             f"`{machine}` cannot name a machine; use small letters, digits and dashes: --machine two-cores."
         )
-    source, target = runs / profile.name, reproduction.PLACE / machine / profile.name
-    if not source.is_dir():
-        raise UserError(
-            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
-        )
+    source, target = _source(profile, runs), reproduction.PLACE / machine / profile.name
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True)
-    for configuration in profile.configurations:
-        for name in MEASURED:
-            file = source / configuration / name
-            if file.is_file():
-                place = part / configuration / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(file, place)
+    _copy_cells(profile, source, part, MEASURED)
     if not part.is_dir():
         raise UserError(f"{source} holds no measured cell of {profile.name}; measure first.")
     for file in source.glob(forecasts.FILE):
@@ -106,14 +100,19 @@ def _shown_elsewhere(profile: Profile) -> bool:
     return profile.extends is not None and profile.name == sweeps.profile_of(profile.extends)
 
 
-def _copy(profile: Profile, source: Path, target: Path) -> None:
+def _copy_cells(profile: Profile, source: Path, target: Path, names: tuple[str, ...]) -> None:
+    """These files of each configuration that has them."""
     for configuration in profile.configurations:
-        for name in PUBLISHED:
+        for name in names:
             file = source / configuration / name
             if file.is_file():
                 place = target / configuration / name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, place)
+
+
+def _copy(profile: Profile, source: Path, target: Path) -> None:
+    _copy_cells(profile, source, target, PUBLISHED)
     notebooks = target / "notebooks"
     for file in () if _shown_elsewhere(profile) else source.glob("notebooks/run_*.ipynb"):
         notebooks.mkdir(parents=True, exist_ok=True)

@@ -90,11 +90,8 @@ def machine_table(found: list[Side]) -> pd.DataFrame:
 
 def _told_before(side: Side) -> str:
     """Scores of forecasts of points that the model had not seen, its sweeps among them."""
-    names = (side.profile, sweeps.profile_of(side.profile))
-    scores = pd.concat([forecasts.scored(side.runs, name) for name in names])
-    new = scores[
-        ~scores["seen"].astype(bool) & ~scores["elsewhere"].astype(bool) & (scores["terms"] == forecasts.TERMS)
-    ]
+    new = forecasts.of_new_points(side.runs, side.profile, sweeps.profile_of(side.profile))
+    new = new[new["terms"] == forecasts.TERMS]
     return f"{_errors(new)} ({len(new)} points)" if len(new) else tables.NOT_MEASURED
 
 

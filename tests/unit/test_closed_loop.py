@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runners import closed_loop
+from runners import acceptance, closed_loop
 from runners.closed_loop import Load, Seen, play
 
 
@@ -47,8 +47,8 @@ def test_steps_that_yield_tokens_at_random_part_what_began_together():
 
 
 def test_the_share_accepted_at_each_position_yields_the_length():
-    assert closed_loop.share(1 + 0.5 + 0.25, 2) == pytest.approx(0.5)
-    assert closed_loop.share(1.3, 1) == pytest.approx(0.3)
+    assert acceptance.acceptance_for(1 + 0.5 + 0.25, 2) == pytest.approx(0.5)
+    assert acceptance.acceptance_for(1.3, 1) == pytest.approx(0.3)
 
 
 def test_more_tokens_a_step_mean_more_prompt_a_step():
