@@ -2,8 +2,8 @@
 #   snakemake --cores 2 --config profile=lab-cpu depth=quick runs=local
 # Rounds make a chain (ABCABC): one server at a time, each configuration once before any a second time.
 # Finished cells are in the ledger, so a notebook that runs again measures only what is missing.
-from runners import paths
-from runners.profile import load
+from runners.core import paths
+from runners.profiles.load import load
 
 PROFILE = config.get("profile", "lab-cpu")
 profile = load(PROFILE)

@@ -7,8 +7,8 @@ import sys
 import nbformat
 import pytest
 
-from runners import paths
-from runners.book import ANALYSES
+from runners.core import paths
+from runners.report.book import ANALYSES
 
 PUBLISHED = paths.PUBLISHED_RUNS / "lab-cpu" / "notebooks"
 

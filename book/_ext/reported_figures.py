@@ -16,7 +16,7 @@ from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
-from runners.expressions import evaluate
+from runners.claims.expressions import evaluate
 
 FOLDER = Path("data") / "reported"
 SHORT = {"c1": "single_stream_tok_s", "c128": "c128_tok_s", "al": "accept_length", "d": "num_draft_tokens"}

@@ -6,10 +6,11 @@ bias of minus infinity), where vLLM and SGLang let them pass and go on: answers 
 
 from typing import Any
 
-from runners.engines import SCRIPTS, Files
-from runners.errors import UserError
-from runners.profile import Profile
-from runners.profile_parts import CHAINED, Configuration
+from runners.core.errors import UserError
+from runners.core.paths import SCRIPTS
+from runners.engines.command import Files
+from runners.profiles.profile import Profile
+from runners.profiles.schema import CHAINED, Configuration
 
 HEALTH_PATH = "/health"
 VERSION = ("/props", "build_info")  # where the running server tells its own

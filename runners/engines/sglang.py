@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from runners.engines import Files
-from runners.errors import UserError
-from runners.profile import Profile
-from runners.profile_parts import CHAINED, Configuration
+from runners.core.errors import UserError
+from runners.engines.command import Files
+from runners.profiles.profile import Profile
+from runners.profiles.schema import CHAINED, Configuration
 
 HEALTH_PATH = "/health"
 VERSION = ("/server_info", "version")  # where the running server tells its own

@@ -9,7 +9,7 @@ weight, and the first of the greatest weight is the cause.
 import re
 from collections.abc import Callable
 
-from runners.readers.kinds import ADVICE, DEAD_MID_RUN, OTHER, kind_of
+from runners.readers.error_kinds import ADVICE, DEAD_MID_RUN, OTHER, kind_of
 
 ROOT, PEER, WRAPPER, REQUEST = 4, 3, 2, 1
 

@@ -15,9 +15,9 @@ Newer lines begin with the time since start and a level: "0.04.203.423 I slot pr
 import re
 from collections.abc import Iterable
 
+from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.causes import REQUEST, ROOT, WRAPPER, Errors
 from runners.readers.prometheus import by_position, count, samples, total
-from runners.readers.rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.records import (
     AcceptanceRecord,
     Counters,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from runners.errors import UserError
+from runners.core.errors import UserError
 
 
 class Sample(NamedTuple):

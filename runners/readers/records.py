@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from runners.readers.rates import ACCEPTED_OVER_DRAFTED
+from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
 
 
 @dataclass

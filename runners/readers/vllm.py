@@ -10,9 +10,9 @@ without "(APIServer pid=N)", and up to about 0.10 the acceptance line begins wit
 import re
 from collections.abc import Iterable
 
+from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.causes import ROOT, Errors
 from runners.readers.prometheus import by_position, count, samples, total
-from runners.readers.rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.records import (
     AcceptanceRecord,
     Counters,

@@ -10,7 +10,7 @@ import json
 import statistics
 import time
 
-from runners.readers import reader
+from runners.readers.registry import reader
 
 _SLOT = "I slot print_timing: id  {n} | task {t} | "
 # What a busy server of each engine writes over and over in its pinned release.

@@ -13,8 +13,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runners import book, paths
-from runners.errors import UserError
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.report import book
 
 pytestmark = pytest.mark.browser
 

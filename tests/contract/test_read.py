@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from runners import read
-from runners.errors import UserError
+from runners.commands import read_log
+from runners.core.errors import UserError
 from runners.readers.records import Counters
 
 SGLANG = """\
@@ -52,14 +52,14 @@ def test_colours_of_a_terminal_hide_nothing(tmp_path):
     plain, coloured = tmp_path / "plain", tmp_path / "coloured"
     plain.write_text(SGLANG)
     coloured.write_text(SGLANG.replace("Decode batch", "\x1b[32mDecode batch\x1b[0m"))
-    one, two = read.read(plain), read.read(coloured)
+    one, two = read_log.read(plain), read_log.read(coloured)
     assert len(one.acceptance) == len(two.acceptance) == 2 and two.running_max == 48
 
 
 def test_a_metrics_text_gives_counts_and_the_recomputed_length(tmp_path):
     text = tmp_path / "metrics"
     text.write_text(VLLM)
-    found = read.read(text)
+    found = read_log.read(text)
     assert isinstance(found, Counters) and (found.steps, found.accepted, found.running) == (100, 90, 3)
     done = said(text)
     assert "accept length 1.900" in done.stdout and "draft acceptance 30.0%" in done.stdout
@@ -78,7 +78,7 @@ def test_a_server_info_tells_the_cap_in_force(tmp_path):
     for other in ('{"internal_states": [{"effective_max_running_requests_per_dp": "many"}]}', '{"a": 1}', "{"):
         text.write_text(other)
         with pytest.raises(UserError, match="looks like no log"):
-            read.read(text)
+            read_log.read(text)
 
 
 @pytest.mark.parametrize(("text", "words"), [(None, "No file"), ("nothing of the kind\n", "looks like no log")])
@@ -87,7 +87,7 @@ def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
     if text is not None:
         place.write_text(text)
     with pytest.raises(UserError, match=words):
-        read.read(place)
+        read_log.read(place)
     done = said(place)
     assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
 
@@ -95,4 +95,4 @@ def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
 def test_a_named_engine_reads_what_was_not_recognised(tmp_path):
     place = tmp_path / "x"
     place.write_text("nothing of the kind\n")
-    assert read.read(place, "vllm").unknown_lines == 1
+    assert read_log.read(place, "vllm").unknown_lines == 1

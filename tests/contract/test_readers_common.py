@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.errors import UserError
-from runners.readers import prometheus, rates, reader
+from runners.core.errors import UserError
+from runners.readers import accept_rates, prometheus
 from runners.readers.records import Counters
+from runners.readers.registry import reader
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = ["PHASES", "phase_of", "first_error", "read_counters", "read_log", "acceptance_of", "tracker"]
@@ -117,19 +118,19 @@ def test_what_is_no_metrics_text_is_said_in_a_sentence(text):
 @pytest.mark.parametrize(
     ("pairs", "number", "expected"),
     [
-        ([(1.00, 0.25)], None, (rates.BONUS_COUNTED, 4)),  # the floor: nothing accepted
-        ([(1.65, 0.41)], None, (rates.BONUS_COUNTED, 4)),
-        ([(1.00, 0.00)], None, (rates.LENGTH_LESS_ONE, None)),
-        ([(2.50, 0.50)], 4, (rates.LENGTH_LESS_ONE, 4)),
-        ([(2.00, 0.50)], None, (rates.UNKNOWN_DEFINITION, None)),  # 4 old or 3 new
-        ([(2.00, 0.50), (1.65, 0.41)], None, (rates.BONUS_COUNTED, 4)),
-        ([(4.00, 1.00)], 4, (rates.UNKNOWN_DEFINITION, 4)),  # all accepted: one in both
-        ([(1.65, 0.41)], 9, (rates.UNKNOWN_DEFINITION, None)),  # not this server's number
-        ([], 4, (rates.UNKNOWN_DEFINITION, 4)),
+        ([(1.00, 0.25)], None, (accept_rates.BONUS_COUNTED, 4)),  # the floor: nothing accepted
+        ([(1.65, 0.41)], None, (accept_rates.BONUS_COUNTED, 4)),
+        ([(1.00, 0.00)], None, (accept_rates.LENGTH_LESS_ONE, None)),
+        ([(2.50, 0.50)], 4, (accept_rates.LENGTH_LESS_ONE, 4)),
+        ([(2.00, 0.50)], None, (accept_rates.UNKNOWN_DEFINITION, None)),  # 4 old or 3 new
+        ([(2.00, 0.50), (1.65, 0.41)], None, (accept_rates.BONUS_COUNTED, 4)),
+        ([(4.00, 1.00)], 4, (accept_rates.UNKNOWN_DEFINITION, 4)),  # all accepted: one in both
+        ([(1.65, 0.41)], 9, (accept_rates.UNKNOWN_DEFINITION, None)),  # not this server's number
+        ([], 4, (accept_rates.UNKNOWN_DEFINITION, 4)),
     ],
 )
 def test_the_definition_is_inferred_only_when_unambiguous(pairs, number, expected):
-    assert rates.infer(pairs, number) == expected
+    assert accept_rates.infer(pairs, number) == expected
 
 
 @pytest.mark.parametrize("d", [2, 3, 4, 5, 8, 16])
@@ -137,7 +138,7 @@ def test_inference_survives_rounding_to_two_decimals(d):
     lengths = [1 + i * (d - 1) / 37 for i in range(1, 37)]
     old = [(round(x, 2), round(x / d, 2)) for x in lengths]
     new = [(round(x, 2), round((x - 1) / (d - 1), 2)) for x in lengths]
-    assert rates.infer(old)[0] == rates.BONUS_COUNTED
-    assert rates.infer(new)[0] == rates.LENGTH_LESS_ONE
-    assert rates.infer(old, d) == (rates.BONUS_COUNTED, d)
-    assert rates.infer(new, d) == (rates.LENGTH_LESS_ONE, d)
+    assert accept_rates.infer(old)[0] == accept_rates.BONUS_COUNTED
+    assert accept_rates.infer(new)[0] == accept_rates.LENGTH_LESS_ONE
+    assert accept_rates.infer(old, d) == (accept_rates.BONUS_COUNTED, d)
+    assert accept_rates.infer(new, d) == (accept_rates.LENGTH_LESS_ONE, d)

@@ -3,8 +3,10 @@
 import pytest
 from test_sglang_wheels import wheel
 
-from runners import command_check, environments
-from runners.profile import Profile, load, names
+from runners.commands.preflight import command_line
+from runners.engines import environments
+from runners.profiles.load import load, names
+from runners.profiles.profile import Profile
 
 BOXES = [name for name in names() if "sglang" in load(name).engines]
 
@@ -16,14 +18,14 @@ def vllm_here():
 
 def sglang_lines(name):
     profile = load(name)
-    return {c: command_check.words(profile, c) for c, v in profile.configurations.items() if v.engine == "sglang"}
+    return {c: command_line.words(profile, c) for c, v in profile.configurations.items() if v.engine == "sglang"}
 
 
 @pytest.mark.parametrize("version", ["0.5.9", "0.5.10"])
 @pytest.mark.parametrize("name", BOXES)
 def test_sglangs_parser_takes_every_command_line(name, version):
     spec = load(name).engines["sglang"]
-    parsed = command_check.sglang(spec, sglang_lines(name), wheel(version))
+    parsed = command_line.sglang(spec, sglang_lines(name), wheel(version))
     assert parsed and set(parsed.values()) == {""}, parsed
 
 
@@ -37,15 +39,15 @@ def test_sglangs_parser_takes_every_command_line(name, version):
 )
 def test_a_typo_fails_with_sglangs_own_message(words, said):
     spec = load("single-gpu").engines["sglang"]
-    parsed = command_check.sglang(spec, {"typo": ["--model-path", "/m", *words]}, wheel("0.5.9"))
+    parsed = command_line.sglang(spec, {"typo": ["--model-path", "/m", *words]}, wheel("0.5.9"))
     assert said in parsed["typo"]
 
 
 def test_vllms_parser_takes_every_command_line(vllm_here):
     for name in names():
         profile = load(name)
-        lines = {c: command_check.words(profile, c) for c, v in profile.configurations.items() if v.engine == "vllm"}
-        parsed = command_check.vllm(profile.engines["vllm"], lines)
+        lines = {c: command_line.words(profile, c) for c, v in profile.configurations.items() if v.engine == "vllm"}
+        parsed = command_line.vllm(profile.engines["vllm"], lines)
         assert parsed and set(parsed.values()) == {""}, parsed
 
 
@@ -55,7 +57,7 @@ def test_a_typo_fails_with_vllms_own_message(vllm_here):
         "type": ["--model", "/m", "--max-num-seqs", "four"],
         "key": ["--model", "/m", "--speculative-config", '{"method": "eagle3", "num_speculative_token": 3}'],
     }
-    parsed = command_check.vllm(load("lab-cpu").engines["vllm"], lines)
+    parsed = command_line.vllm(load("lab-cpu").engines["vllm"], lines)
     assert (
         "--max-num-seq" in parsed["flag"] and "invalid" in parsed["type"] and "num_speculative_token" in parsed["key"]
     )
@@ -64,6 +66,6 @@ def test_a_typo_fails_with_vllms_own_message(vllm_here):
 def test_a_refused_command_line_is_a_blocker(monkeypatch):
     content = load("kimi-k2.5-8x-rtx-pro-6000").model_dump()
     content["configurations"]["sglang-base"]["flags"] = {"max-runing-requests": 4}
-    monkeypatch.setattr(command_check, "wheel_of", lambda version: wheel("0.5.9"))
-    found = command_check.check(Profile.model_validate(content), ["sglang-base"])["sglang-base"]
+    monkeypatch.setattr(command_line, "wheel_of", lambda version: wheel("0.5.9"))
+    found = command_line.check(Profile.model_validate(content), ["sglang-base"])["sglang-base"]
     assert found[0].level == "blocker" and "max-runing-requests" in found[0].text

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import corpus, environments, prompts, siblings, training
-from runners.engines import SCRIPTS
-from runners.profile import load
+from runners.core.paths import SCRIPTS
+from runners.drafter import corpus, packed_sequences, target_drift
+from runners.engines import environments
+from runners.profiles import prompts
+from runners.profiles.load import load
 
 
 def test_batched_chains_equal_drafting_one_token_at_a_time(tmp_path):
@@ -21,9 +23,11 @@ def test_batched_chains_equal_drafting_one_token_at_a_time(tmp_path):
 def test_a_target_that_moved_away_costs_its_drafter_acceptance(tmp_path):
     profile, texts = load("lab-cpu"), pd.read_parquet(corpus.FOLDER / "answers.parquet")
     rows = texts[texts["part"] == "held-out"].head(3).to_dict("records")
-    training.pack(rows, tmp_path / "same.safetensors")
+    packed_sequences.pack(rows, tmp_path / "same.safetensors")
     asked = prompts.load("chat").take(2)
-    found = siblings.measure(profile, "aligned", asked, 12, tmp_path / "same.safetensors", tmp_path, scales=[0.0, 0.3])
+    found = target_drift.measure(
+        profile, "aligned", asked, 12, tmp_path / "same.safetensors", tmp_path, scales=[0.0, 0.3]
+    )
     still, moved = found.iloc[0], found.iloc[1]
     assert (still["drift"], still["same_choice"]) == (0.0, 1.0) and still["steps"] > 0
     assert moved["drift"] > 0.3 and moved["same_choice"] < 0.5

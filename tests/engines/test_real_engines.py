@@ -6,17 +6,19 @@ Nothing here asserts a speed, or that the machine was quiet.
 import psutil
 import pytest
 
-from runners import campaign, environments, measure, profile
-from runners.errors import EngineUnavailable
-from runners.ledger import Ledger
+from runners.core.errors import EngineUnavailable
+from runners.engines import environments
+from runners.measure import cell_key, measure_configuration
+from runners.measure.ledger import Ledger
+from runners.profiles import load, schema
 
 pytestmark = pytest.mark.engine
 
 
 def tiny(kind):
     """lab-cpu, cut down to one cell of one request at a time, whatever else the machine does."""
-    p = profile.load("lab-cpu")
-    depth = profile.Depth(repeats={1: 1}, requests={1: 2})
+    p = load.load("lab-cpu")
+    depth = schema.Depth(repeats={1: 1}, requests={1: 2})
     workload = p.workload.model_copy(
         update={"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [1], "depths": {"quick": depth}}
     )
@@ -49,7 +51,7 @@ def engine_processes():
 )
 def test_a_tiny_cell_on_the_real_engine(tmp_path, kind, configuration):
     p, before = tiny(kind), set(engine_processes())
-    outcome = measure.configuration(p, configuration, "quick", tmp_path, strict=True)
+    outcome = measure_configuration.configuration(p, configuration, "quick", tmp_path, strict=True)
     assert outcome.status == "measured"
     (row,) = Ledger(tmp_path / p.name / configuration).rows()
     assert row["status"] == "ok", row["reasons"]
@@ -63,4 +65,4 @@ def test_a_tiny_cell_on_the_real_engine(tmp_path, kind, configuration):
     phases = [p["name"] for p in Ledger(tmp_path / p.name / configuration).starts()[0]["phases"]]
     assert "loading weights" in phases
     assert set(engine_processes()) <= before, "an orphan"
-    assert not campaign.missing(p, configuration, "quick", tmp_path)
+    assert not cell_key.missing(p, configuration, "quick", tmp_path)

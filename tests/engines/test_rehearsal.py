@@ -5,10 +5,14 @@ import json
 import pytest
 import yaml
 
-from runners import acceptance, book, claims, measure, publish, readme, rehearsal, reproduction, tables
-from runners.errors import UserError
-from runners.profile import load
-from runners.tables import NOT_MEASURED
+from runners.analyse import acceptance, results
+from runners.claims import check, reproduction
+from runners.commands import rehearse as rehearse_command
+from runners.core.errors import UserError
+from runners.core.format import NOT_MEASURED
+from runners.measure import measure_configuration
+from runners.profiles.load import load
+from runners.report import book, publish, readme
 
 KIMI = "kimi-k2.5-8x-rtx-pro-6000"
 LEVELS = [1, 64]
@@ -20,24 +24,24 @@ def rehearsed(tmp_path_factory):
     """(profile, runs): five configurations and the three faults, at C=1 and C=64, measured once."""
     folder = tmp_path_factory.mktemp("rehearsal")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rehearsal, "FOLDER", folder)
-        patch.setattr(rehearsal, "LOAD_SECONDS", 0.3)
-        place = rehearsal.write(load(KIMI), faults=True)
+        patch.setattr(rehearse_command, "FOLDER", folder)
+        patch.setattr(rehearse_command, "LOAD_SECONDS", 0.3)
+        place = rehearse_command.write(load(KIMI), faults=True)
     content = yaml.safe_load(place.read_text())
     content["workload"]["concurrencies"] = LEVELS
     content["workload"]["prompt_sets"] = ["chat"]
     content["request_timeout_seconds"] = 12  # 128 requests wait their turn behind a cap of 48
     place.write_text(yaml.safe_dump(content))
     profile = load(str(place))
-    faulty = [name for name in profile.configurations if name.rsplit("-", 1)[-1] in rehearsal.FAULTS]
+    faulty = [name for name in profile.configurations if name.rsplit("-", 1)[-1] in rehearse_command.FAULTS]
     for name in (*MEASURED, *faulty):
-        measure.configuration(profile, name, None, folder / "runs")
+        measure_configuration.configuration(profile, name, None, folder / "runs")
     return profile, folder / "runs"
 
 
 def test_every_cell_counts_and_is_marked_simulated(rehearsed):
     profile, runs = rehearsed
-    cells = tables.cells(runs, profile.name)
+    cells = results.cells(runs, profile.name)
     mine = cells[cells.configuration.isin(MEASURED)]
     assert len(mine) == len(MEASURED) * len(LEVELS)
     assert list(mine[mine.status != "ok"].reason) == []
@@ -46,7 +50,7 @@ def test_every_cell_counts_and_is_marked_simulated(rehearsed):
 
 def test_the_cap_of_the_command_line_holds(rehearsed):
     profile, runs = rehearsed
-    cells = tables.cells(runs, profile.name).set_index(["configuration", "concurrency"])
+    cells = results.cells(runs, profile.name).set_index(["configuration", "concurrency"])
     assert cells.loc[("sglang-eagle3-own", 64), "capped_at"] == 48
     assert cells.loc[("sglang-base", 64), "running_peak"] > 48
 
@@ -57,7 +61,7 @@ def test_the_cap_of_the_command_line_holds(rehearsed):
 )
 def test_acceptance_is_read_back_from_lines_or_counters(rehearsed, name, wanted, within):
     profile, runs = rehearsed
-    cells = tables.cells(runs, profile.name)
+    cells = results.cells(runs, profile.name)
     row = cells[(cells.configuration == name) & (cells.concurrency == 64)].iloc[0]
     assert acceptance.accept_length(row.steps, row.accepted) == pytest.approx(wanted, abs=within + 1e-9)
 
@@ -65,7 +69,7 @@ def test_acceptance_is_read_back_from_lines_or_counters(rehearsed, name, wanted,
 @pytest.mark.parametrize("fault, said", [("die", "died"), ("stall", "no answer in the warm-up"), ("lie", "repeat")])
 def test_a_fault_voids_its_cells_with_a_reason(rehearsed, fault, said):
     profile, runs = rehearsed
-    cells = tables.cells(runs, profile.name)
+    cells = results.cells(runs, profile.name)
     mine = cells[cells.configuration.str.endswith(f"-{fault}")]
     assert len(mine) and set(mine.status) == {"void"} and mine.reason.str.contains(said).all(), list(mine.reason)
 
@@ -81,8 +85,8 @@ def test_nothing_simulated_is_published_or_claimed(rehearsed, tmp_path):
         readme.write(profile, runs)
     place = tmp_path / "p.yaml"
     place.write_text(yaml.safe_dump(profile.model_dump(mode="json")))
-    assert {c.status for c in claims.of(runs, str(place)) if c.claim.scope} == {NOT_MEASURED}
-    assert book.is_simulated(runs / profile.name) and not book.is_simulated(tables.home("published", "lab-cpu"))
+    assert {c.status for c in check.of(runs, str(place)) if c.claim.scope} == {NOT_MEASURED}
+    assert book.is_simulated(runs / profile.name) and not book.is_simulated(results.home("published", "lab-cpu"))
 
 
 def test_the_commands_environment_is_recorded_as_told(rehearsed):

@@ -8,7 +8,8 @@ import zipfile
 
 import pytest
 
-from runners import paths, sglang_patch
+from runners.core import paths
+from runners.engines import sglang_patch
 
 WHEELS = {
     "0.5.9": "8a936c4d25fea605f44254e533cff2144c73ceffbc1f8738aba393461bbb64d1",

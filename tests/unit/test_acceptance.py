@@ -6,14 +6,15 @@ import random
 import pytest
 import synthetic_runs
 
-from runners import acceptance, acceptance_tables, tables
+from runners.analyse import acceptance, results
+from runners.report.chapters import acceptance as acceptance_chapter
 
 PROFILE = synthetic_runs.PROFILE
 
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory):
-    return tables.cells(synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=2, prompts=8), PROFILE)
+    return results.cells(synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=2, prompts=8), PROFILE)
 
 
 def test_lengths_and_rates_by_hand():
@@ -28,7 +29,7 @@ def test_lengths_and_rates_by_hand():
 def test_the_floor_reads_a_quarter_under_the_old_definition_and_zero_under_the_new():
     al = acceptance.accept_length(1000, 0)
     assert (al, acceptance.sglang_rate_old(al, 4), acceptance.sglang_rate_new(al, 4)) == (1.0, 0.25, 0.0)
-    first = acceptance_tables.floor_table(4).iloc[0]
+    first = acceptance_chapter.floor_table(4).iloc[0]
     assert first["accepted A"] == "0" and "25.0%" in first.tolist() and "0.0%" in first.tolist()
 
 
@@ -136,10 +137,10 @@ def test_ngram_that_never_drafted(cells):
 
 def test_reading_tables(cells):
     pool = acceptance.pooled(cells)
-    assert len(acceptance_tables.counts_table(pool)) == len(acceptance_tables.definitions_table(pool)) == len(pool)
-    assert set(acceptance_tables.positions_table(pool).figure) == {"survival", "conditional"}
-    assert len(acceptance_tables.chance_table(pool)) == len(pool)
-    assert acceptance_tables.positions_table(pool.iloc[0:0]).columns.tolist() == [
+    assert len(acceptance_chapter.counts_table(pool)) == len(acceptance_chapter.definitions_table(pool)) == len(pool)
+    assert set(acceptance_chapter.positions_table(pool).figure) == {"survival", "conditional"}
+    assert len(acceptance_chapter.chance_table(pool)) == len(pool)
+    assert acceptance_chapter.positions_table(pool.iloc[0:0]).columns.tolist() == [
         "configuration",
         "workload",
         "figure",

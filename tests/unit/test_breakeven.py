@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import breakeven, intervals, reported, tables
-from runners.errors import UserError
+from runners.analyse import intervals, reported, results, step_cost
+from runners.core import format
+from runners.core.errors import UserError
+from runners.report.chapters import break_even as break_even_chapter
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -14,12 +16,12 @@ PROFILE = synthetic_runs.PROFILE
 @pytest.fixture(scope="module")
 def frames(tmp_path_factory):
     runs = synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=5, prompts=16)
-    return tables.cells(runs, PROFILE), tables.requests(runs, PROFILE)
+    return results.cells(runs, PROFILE), results.requests(runs, PROFILE)
 
 
 @pytest.fixture(scope="module")
 def costs(frames):
-    return breakeven.step_costs(*frames)
+    return step_cost.step_costs(*frames)
 
 
 def _at(costs, configuration, workload, concurrency):
@@ -28,7 +30,7 @@ def _at(costs, configuration, workload, concurrency):
 
 
 def test_step_cost_by_hand():
-    assert breakeven.step_cost(1.65, 1 / 62.9, 1 / 63.6) == pytest.approx(1.668, abs=1e-3)
+    assert step_cost.step_cost_ratio(1.65, 1 / 62.9, 1 / 63.6) == pytest.approx(1.668, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_void_repeat_is_left_out(costs):
 
 def test_within_the_run(tmp_path):
     runs = synthetic_runs.write(tmp_path, repeats=1, prompts=16)
-    costs = breakeven.step_costs(tables.cells(runs, PROFILE), tables.requests(runs, PROFILE))
+    costs = step_cost.step_costs(results.cells(runs, PROFILE), results.requests(runs, PROFILE))
     row = _at(costs, "llamacpp-ngram", "edit", 4)
     assert row.unit == intervals.WITHIN_RUN and row.step_cost_lo < row.step_cost < row.step_cost_hi
     assert row.tokens_per_step / row.step_cost == pytest.approx(row.decode_speed_up)
@@ -70,26 +72,26 @@ def test_within_the_run(tmp_path):
 
 def test_without_a_base_there_is_no_ratio(frames):
     cells, requests = frames
-    costs = breakeven.step_costs(cells[cells.configuration != "vllm-base"], requests)
+    costs = step_cost.step_costs(cells[cells.configuration != "vllm-base"], requests)
     row = _at(costs, "vllm-ngram", "edit", 4)
     assert np.isnan(row.step_cost) and np.isnan(row.speed_up) and pd.isna(row.base)
-    assert tables.NOT_MEASURED in breakeven.table(costs).to_string()
+    assert format.NOT_MEASURED in break_even_chapter.step_cost_table(costs).to_string()
 
 
 def test_ledger_medians_stand_in_for_missing_requests(frames):
     cells, requests = frames
-    tpot = breakeven.decode_tpot(cells, requests.iloc[0:0])
+    tpot = step_cost.decode_tpot(cells, requests.iloc[0:0])
     assert tpot.tolist() == cells.tpot_ms_p50.tolist()
 
 
 def test_empty_ledger(tmp_path):
-    costs = breakeven.step_costs(tables.cells(tmp_path, PROFILE), tables.requests(tmp_path, PROFILE))
-    assert costs.empty and costs.columns.tolist() == breakeven.COLUMNS
-    assert breakeven.table(costs).empty and breakeven.ratio_table(costs).empty
+    costs = step_cost.step_costs(results.cells(tmp_path, PROFILE), results.requests(tmp_path, PROFILE))
+    assert costs.empty and costs.columns.tolist() == step_cost.COLUMNS
+    assert break_even_chapter.step_cost_table(costs).empty and break_even_chapter.ratio_table(costs).empty
 
 
 def test_reported_ratios():
-    found = breakeven.reported(reported.case()).set_index(["configuration", "concurrency"])
+    found = reported.step_costs(reported.case()).set_index(["configuration", "concurrency"])
     assert found.step_cost.loc["sglang-eagle3-aq-medai", 1] == pytest.approx(1.67, abs=0.005)
     assert found.step_cost.loc["sglang-eagle3-own", 1] == pytest.approx(1.56, abs=0.005)
     assert found.step_cost.loc["sglang-eagle3-aq-medai", 128] == pytest.approx(4.6, abs=0.05)

@@ -5,19 +5,24 @@ import json
 import pytest
 import synthetic_runs
 
-from runners import acceptance, breakeven, charts, statistics, tables
+from runners.analyse import acceptance, results, step_cost, summarise
+from runners.core import format
+from runners.report.charts import acceptance as acceptance_charts
+from runners.report.charts import step_cost as step_cost_charts
+from runners.report.charts import style
+from runners.report.charts import throughput as throughput_charts
 
 PROFILE = synthetic_runs.PROFILE
 
 
 def _charts(runs):
-    cells, requests = tables.cells(runs, PROFILE), tables.requests(runs, PROFILE)
-    summary = statistics.summarise(cells, requests)
+    cells, requests = results.cells(runs, PROFILE), results.requests(runs, PROFILE)
+    summary = summarise.summarise(cells, requests)
     return {
-        "throughput": charts.throughput(summary, cells),
-        "stream": charts.stream(summary, cells),
-        "survival": charts.survival(acceptance.pooled(cells)),
-        "breakeven": charts.breakeven(breakeven.step_costs(cells, requests)),
+        "throughput": throughput_charts.throughput(summary, cells),
+        "stream": throughput_charts.stream(summary, cells),
+        "survival": acceptance_charts.survival(acceptance.pooled(cells)),
+        "breakeven": step_cost_charts.break_even(step_cost.step_costs(cells, requests)),
     }
 
 
@@ -59,7 +64,7 @@ def test_intervals_are_drawn(specs):
 def test_colours_belong_to_methods(specs):
     text = json.dumps(specs["throughput"])
     for method in ("none", "ngram", "eagle3"):  # those that the made-up runs hold
-        assert charts.COLOURS[method] in text and charts.METHODS[method] in text
+        assert style.COLOURS[method] in text and style.METHODS[method] in text
 
 
 def test_the_untrained_drafter_shows_its_zeros(specs):
@@ -70,9 +75,9 @@ def test_the_untrained_drafter_shows_its_zeros(specs):
 
 def test_nothing_measured_is_said(tmp_path):
     for chart in _charts(tmp_path).values():
-        assert tables.NOT_MEASURED in json.dumps(chart.to_dict())
+        assert format.NOT_MEASURED in json.dumps(chart.to_dict())
 
 
 def test_the_theme_is_light_and_brings_no_address():
-    config = charts.theme()["config"]
+    config = style.theme()["config"]
     assert config["background"] == "white" and "http" not in json.dumps(config)

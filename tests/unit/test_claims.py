@@ -2,19 +2,24 @@
 
 import pytest
 
-from runners import claims, expressions, metrics, paths
-from runners.errors import UserError
-from runners.tables import NOT_MEASURED
+from runners.claims import check as claims_check
+from runners.claims import claim as claims_claim
+from runners.claims import expressions, named_values
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.core.format import NOT_MEASURED
 
-FIGURES = metrics.Metrics({"run.a.chat.c1.speed_up": 1.25, "case.x.c1": 60.0, "case.x.c128": 90.0}, {"run.b.chat.c1"})
+FIGURES = named_values.NamedValues(
+    {"run.a.chat.c1.speed_up": 1.25, "case.x.c1": 60.0, "case.x.c128": 90.0}, {"run.b.chat.c1"}
+)
 
 
 def one(**fields):
-    return claims.Claim.model_validate({"id": "a", "statement": "it is so"} | fields)
+    return claims_claim.Claim.model_validate({"id": "a", "statement": "it is so"} | fields)
 
 
 def status(claim, profile="lab-cpu"):
-    return claims.check([claim], profile, FIGURES)[0]
+    return claims_check.check([claim], profile, FIGURES)[0]
 
 
 @pytest.mark.parametrize(
@@ -49,9 +54,9 @@ LAB = {"scope": {"profile": "lab-cpu"}}
 @pytest.mark.parametrize(
     "check, profile, wanted",
     [
-        ("run.a.chat.c1.speed_up > 1.2", "lab-cpu", claims.REPRODUCED),
-        ("run.a.chat.c1.speed_up > 1.3", "lab-cpu", claims.NOT_REPRODUCED),
-        ("run.b.chat.c1.speed_up > 1.3", "lab-cpu", claims.VOID),
+        ("run.a.chat.c1.speed_up > 1.2", "lab-cpu", claims_claim.REPRODUCED),
+        ("run.a.chat.c1.speed_up > 1.3", "lab-cpu", claims_claim.NOT_REPRODUCED),
+        ("run.b.chat.c1.speed_up > 1.3", "lab-cpu", claims_claim.VOID),
         ("run.c.chat.c1.speed_up > 1.3", "lab-cpu", NOT_MEASURED),
         ("run.a.chat.c1.speed_up > 1.2", "other-box", NOT_MEASURED),
     ],
@@ -63,7 +68,7 @@ def test_a_measured_claim_has_one_of_four_statuses(check, profile, wanted):
 def test_a_reported_claim_says_what_follows_from_its_figures():
     reported = {"reported": {"value": "1.5", "source": "case"}, "says": "corrected"}
     assert status(one(**reported, check="case.x.c1 < case.x.c128")).status == "corrected"
-    assert status(one(**reported, check="case.x.c1 > case.x.c128")).status == claims.DOES_NOT_FOLLOW
+    assert status(one(**reported, check="case.x.c1 > case.x.c128")).status == claims_claim.DOES_NOT_FOLLOW
     assert status(one(reported={"value": "a", "source": "b"})).status == NOT_MEASURED
     with pytest.raises(UserError, match="case.y.c1, which no file tells"):
         status(one(**reported, check="case.y.c1 > 1"))
@@ -86,14 +91,14 @@ def test_a_fault_in_the_file_is_one_sentence(tmp_path, text, words):
     place = tmp_path / "claims.yaml"
     place.write_text(text)
     with pytest.raises(UserError, match="claims.yaml") as caught:
-        claims.load(place)
+        claims_claim.load(place)
     assert words in str(caught.value)
 
 
 def test_every_claim_of_the_case_follows_from_the_reported_figures():
-    checked = claims.of("published", "no-such-profile")
+    checked = claims_check.of("published", "no-such-profile")
     reported = [c for c in checked if c.claim.reported]
-    assert reported and not [c.claim.id for c in reported if c.status == claims.DOES_NOT_FOLLOW]
+    assert reported and not [c.claim.id for c in reported if c.status == claims_claim.DOES_NOT_FOLLOW]
     assert {c.claim.finding for c in reported} == {1, 2, 3, 4, 5, 6}
     assert all(c.claim.check or c.claim.settles for c in reported)
     assert {c.status for c in checked if c.claim.scope} == {NOT_MEASURED}
@@ -101,7 +106,7 @@ def test_every_claim_of_the_case_follows_from_the_reported_figures():
 
 def test_every_source_of_a_claim_is_there():
     entries = (paths.ROOT / "book" / "references.bib").read_text()
-    for claim in claims.load():
+    for claim in claims_claim.load():
         if claim.reported and claim.reported.source != "the case team":
             source = claim.reported.source
             assert (paths.ROOT / source).is_file() or f"{{{source}," in entries, source
@@ -109,6 +114,6 @@ def test_every_source_of_a_claim_is_there():
 
 def test_published_claims_are_judged_not_missing():
     """Every measured claim asks for figures that exist: a mistyped name would read "not measured here" for ever."""
-    checked = claims.of("published", "lab-cpu")
+    checked = claims_check.of("published", "lab-cpu")
     missing = [c.claim.id for c in checked if c.claim.scope and c.status == NOT_MEASURED]
     assert not missing

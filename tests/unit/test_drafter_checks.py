@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from runners import drafter_checks, profile
-from runners.diagnose import paired_gain, rank
-from runners.drafter_checks import Finding
-from runners.errors import UserError
+from runners.core import checkpoint
+from runners.core.errors import UserError
+from runners.core.finding import Finding
+from runners.drafter import compatibility
+from runners.drafter.diagnose import paired_gain, rank
+from runners.profiles import load
 
 TARGET = {
     "hidden_size": 8,
@@ -38,7 +40,7 @@ def whole():
 def found(tmp_path, tensors, config, context=None):
     save_file(tensors, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(config))
-    return drafter_checks.check(drafter_checks.read(tmp_path), TARGET, context)
+    return compatibility.check(checkpoint.read(tmp_path), TARGET, context)
 
 
 def test_a_whole_drafter_has_only_notes(tmp_path):
@@ -105,11 +107,11 @@ def test_layer_ids_are_told_under_both_conventions(tmp_path):
 
 def test_a_folder_that_cannot_be_read_is_a_sentence(tmp_path):
     with pytest.raises(UserError, match="a drafter is a folder with"):
-        drafter_checks.read(tmp_path)
+        checkpoint.read(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(b"short")
     with pytest.raises(UserError, match="cannot be read"):
-        drafter_checks.read(tmp_path)
+        checkpoint.read(tmp_path)
 
 
 AS_IT_IS = {"as it is": {"cause": None, "accept_length": 1.2, "every_position": [1.2, 1.3, 1.1]}}
@@ -135,7 +137,7 @@ def test_served_far_below_replay_points_to_the_engine_and_a_weak_drafter_is_call
     low = {"steps": 100, "accepted": 5, "survival": [0.05]}
     as_it_is = {"as it is": {"cause": None, "accept_length": 1.9, "every_position": [1.9, 2, 1.8]}}
     assert [c.name for c in rank([], low, as_it_is)] == ["engine", "weak"]
-    assert profile.load("lab-cpu").training is not None
+    assert load.load("lab-cpu").training is not None
 
 
 def test_a_gain_must_be_clear_of_chance():

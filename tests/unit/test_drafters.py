@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from runners import campaign, drafters, profile, replays
+from runners.core import checkpoint, errors, paths
+from runners.drafter import replay
+from runners.measure import cell_key
+from runners.profiles import load, points
+from runners.serve import drafter_files
 
-LAB = profile.load("lab-cpu")
+LAB = load.load("lab-cpu")
 
 
 def with_drafters(**more):
@@ -32,22 +36,22 @@ def test_a_drafters_digest_follows_its_weights_its_config_and_its_fault(publishe
         broken={"made": "derived", "source": "own", "change": "random-head"},
         other={"made": "derived", "source": "own", "change": "wrong-map"},
     )
-    first = {name: drafters.digest(p, name) for name in ("own", "broken", "other")}
+    first = {name: drafter_files.digest(p, name) for name in ("own", "broken", "other")}
     assert len(set(first.values())) == 3
     (published / "config.json").write_text('{"rope_theta": 1}')
-    second = {name: drafters.digest(p, name) for name in first}
+    second = {name: drafter_files.digest(p, name) for name in first}
     assert all(first[name] != second[name] for name in first)
-    folder, gguf = drafters.planned(p, "broken")
+    folder, gguf = drafter_files.planned(p, "broken")
     assert second["broken"] in str(folder) and gguf.name == "drafter.gguf"
 
 
 def test_a_derived_drafters_digest_follows_its_own_fault_and_no_other(tmp_path, monkeypatch):
-    original = (drafters.SCRIPTS / "derive_drafter.py").read_text()
-    monkeypatch.setattr(drafters, "SCRIPTS", tmp_path)
+    original = (paths.SCRIPTS / "derive_drafter.py").read_text()
+    monkeypatch.setattr(drafter_files, "SCRIPTS", tmp_path)
 
     def recipe(text, change):
         (tmp_path / "derive_drafter.py").write_text(text)
-        return drafters._recipe(change)
+        return drafter_files._recipe(change)
 
     changes = ("aux-order", "boundary+1", "wrong-map", "noise-0.4")
     assert len({tuple(recipe(original, c)) for c in changes}) == len(changes)
@@ -67,17 +71,17 @@ def test_new_weights_under_the_same_path_are_another_cell(published):
     content["drafters"]["own"] = {"path": str(published)}
     content["configurations"]["vllm-own"] = content["configurations"]["vllm-eagle3-untrained"] | {"drafter": "own"}
     p = type(LAB).model_validate(content)
-    point = campaign.points(p, "quick")[0]
-    before = campaign.key(p, "vllm-own", point)
+    point = points.points(p, "quick")[0]
+    before = cell_key.key(p, "vllm-own", point)
     (published / "config.json").write_text('{"rope_theta": 1}')
-    assert campaign.key(p, "vllm-own", point) != before
+    assert cell_key.key(p, "vllm-own", point) != before
 
 
 def test_a_drafter_that_is_not_here_is_absent_and_named(tmp_path):
     p = with_drafters(own={"path": str(tmp_path / "nowhere")})
-    assert drafters.digest(p, "own") == "absent"
-    with pytest.raises(profile.UserError, match="drafter own is not at .*nowhere"):
-        drafters.ensure(p, "own", tmp_path / "t.gguf", tmp_path, print)
+    assert drafter_files.digest(p, "own") == "absent"
+    with pytest.raises(errors.UserError, match="drafter own is not at .*nowhere"):
+        drafter_files.ensure(p, "own", tmp_path / "t.gguf", tmp_path, print)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +105,9 @@ def test_a_derivation_that_leads_nowhere_is_refused(more, words):
 
 def test_boundaries_are_the_configs_or_the_engines_default(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [3, 4, 5]}}))
-    assert replays.boundaries_of(tmp_path, 30) == [3, 4, 5]
+    assert checkpoint.boundaries_of(tmp_path, 30) == [3, 4, 5]
     (tmp_path / "config.json").write_text("{}")
-    assert replays.boundaries_of(tmp_path, 61) == [2, 30, 58]
+    assert checkpoint.boundaries_of(tmp_path, 61) == [2, 30, 58]
 
 
 def test_replayed_counts_are_pooled_as_a_ratio_of_sums():
@@ -111,6 +115,6 @@ def test_replayed_counts_are_pooled_as_a_ratio_of_sums():
         {"steps": 10, "drafted": 30, "accepted": 3, "accepted_per_position": [2, 1, 0]},
         {"steps": 30, "drafted": 90, "accepted": 37, "accepted_per_position": [20, 10, 7]},
     ]
-    found = replays.pooled(rows, 3)
+    found = replay.pooled(rows, 3)
     assert found["accept_length"] == 2.0 and found["accepted_per_position"] == [22, 11, 7]
-    assert replays.pooled([], 3)["accept_length"] is None
+    assert replay.pooled([], 3)["accept_length"] is None

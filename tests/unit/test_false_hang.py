@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import ports, running, server
+from runners.serve import ports, server, server_process
 
 LOADER = Path(__file__).with_name("fake_loader.py")
 BUDGETS = {"loading weights": 1.5, "capturing graphs": 1.5, "default": 1.5}
@@ -44,7 +44,7 @@ def start(tmp_path, weights, *script, rate="2e9", heard=None):
     """Seconds until it was ready; the watcher's own exceptions come through."""
     port = ports.free_port()
     argv = [sys.executable, str(LOADER), "--port", str(port), "--weights", str(weights), "--rate", rate, *script]
-    launch = running.Launch(
+    launch = server_process.Launch(
         "loader", argv, {}, tmp_path / "log", port, phase_of, first_error, budgets=BUDGETS, stall_seconds=STALL,
         livelock_seconds=LIVELOCK, expected_bytes=547_000_000_000, grace_seconds=0.5,
     )  # fmt: skip
@@ -100,8 +100,8 @@ def test_what_gets_nowhere_is_named_within_its_time(tmp_path, weights, script, k
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else None,
 )
 def test_a_death_is_a_death_and_says_how(tmp_path, weights, script, words, monkeypatch):
-    monkeypatch.setattr(running, "WORKER_CPU_S", 0.5)
-    monkeypatch.setattr(running, "ZOMBIE_S", 0.5)
+    monkeypatch.setattr(server_process, "WORKER_CPU_S", 0.5)
+    monkeypatch.setattr(server_process, "ZOMBIE_S", 0.5)
     with pytest.raises(server.ServerDied, match=words) as caught:
         start(tmp_path, weights, *script)
     assert caught.value.phase == "loading weights"

@@ -6,9 +6,13 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import forecast_tables, forecasts, machines, metrics
-from runners.errors import UserError
-from runners.profile import load
+from runners.analyse import forecasts, machines
+from runners.claims import named_values
+from runners.core import paths, provenance
+from runners.core.errors import UserError
+from runners.profiles.load import load
+from runners.report.chapters import forecasts as forecasts_chapter
+from runners.serve import drafter_files, model_files
 
 PROFILE = synthetic_runs.PROFILE
 LATE = "llamacpp-eagle3-untrained"
@@ -45,18 +49,18 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     scores = forecasts.scored(runs, PROFILE)
     assert set(scores.configuration) == {LATE} and len(scores) == 6
     assert scores.error.astype(float).notna().all()
-    assert "6 " in forecast_tables.said(scores) and len(forecast_tables.shown(scores)) == 6
+    assert "6 " in forecasts_chapter.forecasts_sentence(scores) and len(forecasts_chapter.shown(scores)) == 6
     assert LATE not in set(forecasts.make(profile, "full", runs).configuration)
 
 
 def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions():
     sweeps = load("lab-cpu-sweeps")
-    made = forecasts.make(sweeps, "full", forecasts.paths.LOCAL_RUNS / "nowhere")
+    made = forecasts.make(sweeps, "full", paths.LOCAL_RUNS / "nowhere")
     chat = made[(made.workload == "chat") & (made.concurrency == 1)].set_index("configuration")
     if "llamacpp-forced-2.0" in chat.index:  # until the sweeps themselves are published they are all to come
         assert chat.loc["llamacpp-forced-2.0", "tokens_per_step"] == 2.0
-    lab = forecasts.Source(forecasts.paths.PUBLISHED_RUNS, PROFILE)
-    digest = forecasts.drafters.digest(load(PROFILE), "aligned")
+    lab = forecasts.Source(paths.PUBLISHED_RUNS, PROFILE)
+    digest = drafter_files.digest(load(PROFILE), "aligned")
     lengths = [lab.length("vllm", digest, "chat@256", k) for k in (1, 2, 3, 5)]
     assert 1 < lengths[0][0] < lengths[1][0] < lengths[2][0] < lengths[3][0] < 4
     assert lengths[0][1] == "positions of vllm-eagle3-aligned"
@@ -64,11 +68,11 @@ def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions
 
 
 def test_a_longer_context_is_guessed_until_it_is_measured_and_a_point_seen_under_another_name_is_seen(monkeypatch):
-    lab = forecasts.Source(forecasts.paths.PUBLISHED_RUNS, PROFILE)
+    lab = forecasts.Source(paths.PUBLISHED_RUNS, PROFILE)
     assert forecasts._prompt("chat@640", [lab]) == lab.prompt("chat") + 640
     assert forecasts._prompt("nothing@640", [lab]) is None
     monkeypatch.setattr(forecasts, "sources", lambda profile, runs: [lab])
-    made = forecasts.make(load("lab-cpu-sweeps"), "full", forecasts.paths.LOCAL_RUNS / "nowhere")
+    made = forecasts.make(load("lab-cpu-sweeps"), "full", paths.LOCAL_RUNS / "nowhere")
     seen = made.set_index(forecasts.PLACE).seen
     assert seen["vllm-eagle3-k3", "chat", 4]  # lab-cpu calls it vllm-eagle3-aligned
     assert not seen["vllm-eagle3-k2", "chat", 4] and not seen["llamacpp-eagle3-k3", "chat@640", 1]
@@ -76,7 +80,7 @@ def test_a_longer_context_is_guessed_until_it_is_measured_and_a_point_seen_under
 
 def test_forecasts_of_the_first_form_stay_as_they_were_made():
     """The published ones of the first sweeps name no terms: the model that made them knew no prompts and no context."""
-    made = forecasts.read(forecasts.paths.PUBLISHED_RUNS, "lab-cpu-sweeps")
+    made = forecasts.read(paths.PUBLISHED_RUNS, "lab-cpu-sweeps")
     first = made[made.terms == forecasts.FIRST_TERMS]
     assert len(first) and first.speed_up.notna().all() and first.prompt.isna().all()
 
@@ -84,9 +88,9 @@ def test_forecasts_of_the_first_form_stay_as_they_were_made():
 def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
     """The record beside the cells says which drafter they were served with; the profile names today's."""
     folder, profile = runs / PROFILE / "vllm-eagle3-aligned", load(PROFILE)
-    now = forecasts.drafters.digest(profile, "aligned")
+    now = drafter_files.digest(profile, "aligned")
     folder.mkdir(exist_ok=True)
-    weights = forecasts.model.provenance(forecasts.model.planned_files(profile, "aligned"))["drafter_folder"]
+    weights = model_files.provenance(model_files.planned_files(profile, "aligned"))["drafter_folder"]
     for record, told in [
         ({"drafter": "0123456789ab"}, "0123456789ab"),
         ({"argv": ["--model", "$CACHE/drafters/untrained-303c61b36dcc/hf"]}, "303c61b36dcc"),
@@ -118,9 +122,9 @@ def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
     note(cpu="one")
     scores = forecasts.scored(runs, PROFILE)
     assert len(scores) and scores.elsewhere.astype(bool).all()
-    assert "another machine's" in forecast_tables.said(scores)
-    assert set(forecast_tables.shown(scores)["fitted to"]) == {"another machine"}
-    assert metrics._forecasts(runs, PROFILE) == {}  # no claim about this machine rests on them
+    assert "another machine's" in forecasts_chapter.forecasts_sentence(scores)
+    assert set(forecasts_chapter.shown(scores)["fitted to"]) == {"another machine"}
+    assert named_values._forecasts(runs, PROFILE) == {}  # no claim about this machine rests on them
     here = machines.identities(runs, PROFILE).pop()
     for own in (here, ""):  # files from before machines were named hold one machine's forecasts
         frame.assign(machine=own).to_csv(place, index=False)
@@ -130,7 +134,7 @@ def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
 def test_this_machines_cells_tell_before_another_machines_nearer_ones(runs, monkeypatch, tmp_path):
     sweeps = load("lab-cpu-sweeps")
     far = tmp_path / "published"
-    monkeypatch.setattr(forecasts.paths, "PUBLISHED_RUNS", far)
+    monkeypatch.setattr(paths, "PUBLISHED_RUNS", far)
     synthetic_runs.write(far, repeats=1, prompts=8)
     (far / PROFILE).rename(far / sweeps.name)
     for home, cpu in ((far / sweeps.name, "theirs"), (runs / PROFILE, "ours")):
@@ -138,15 +142,15 @@ def test_this_machines_cells_tell_before_another_machines_nearer_ones(runs, monk
         (home / "vllm-base" / "environment.json").write_text(json.dumps(record))
     names = {}
     for machine in ("ours", "theirs"):
-        here = forecasts.provenance.identity({"cores": 2, "cpu": machine})
-        monkeypatch.setattr(forecasts.provenance, "machine_id", lambda here=here: here)
+        here = provenance.identity({"cores": 2, "cpu": machine})
+        monkeypatch.setattr(provenance, "machine_id", lambda here=here: here)
         names[machine] = [s.name for s in forecasts.sources(sweeps, runs)]
     assert names["ours"] == ["lab-cpu, this machine", "lab-cpu-sweeps, published"]
     assert names["theirs"] == ["lab-cpu-sweeps, published", "lab-cpu, this machine"]
 
 
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
-    assert "not measured here" in forecast_tables.said(forecasts.scored(tmp_path, PROFILE))
+    assert "not measured here" in forecasts_chapter.forecasts_sentence(forecasts.scored(tmp_path, PROFILE))
     place = tmp_path / PROFILE / forecasts.FILE
     place.parent.mkdir(parents=True)
     place.write_text("a,b\n1,2\n")

@@ -6,10 +6,18 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from runners import acceptance, alignment_run, drafter_charts, drafter_figures, drafter_tables, hypotheses, profile
-from runners.tables import NOT_MEASURED
+from runners.analyse import acceptance
+from runners.core.format import NOT_MEASURED
+from runners.drafter import experiments, fault_injection, faults, published_results
+from runners.drafter import replay as drafter_replay
+from runners.profiles import load
+from runners.report.chapters import alignment as alignment_chapter
+from runners.report.chapters import drafter as drafter_chapter
+from runners.report.charts import alignment as alignment_charts
+from runners.report.charts import drafter as drafter_charts
+from runners.serve import model_files
 
-LAB = profile.load("lab-cpu")
+LAB = load.load("lab-cpu")
 
 
 def row(change, accepted, per_position, replayed):
@@ -22,10 +30,10 @@ ROWS = [row("as-trained", 90, [55, 25, 10], 1.91), row("random-head", 0, [0, 0, 
 
 
 def test_a_cause_reads_one_by_two_decimals():
-    table = hypotheses.table(ROWS)
+    table = fault_injection.table(ROWS)
     assert list(table["reads_one"]) == [False, True]
     assert table["survival"][0] == [0.55, 0.25, 0.10]
-    shown = drafter_figures.causes_shown(table)
+    shown = alignment_chapter.causes_shown(table)
     # Served: a zero drafted beyond a limit, accepted where the text ended; a wrong map's lucky words.
     for steps, accepted, one in ((1007, 1, True), (987, 5, False), (1000, 4, True), (0, 0, False)):
         assert acceptance.reads_one(steps, accepted) == one
@@ -35,44 +43,44 @@ def test_a_cause_reads_one_by_two_decimals():
 def test_a_cause_that_reads_one_in_one_engine_alone_says_in_which():
     other = row("random-head", 40, [40, 0, 0], 1.4) | {"configuration": "d"}
     empty = pd.DataFrame(columns=["offset", "margin", "source", "drift", "to_next"])
-    told = drafter_figures.alignment(empty, empty, hypotheses.table([*ROWS, other]), pd.DataFrame())
-    assert told["alignment_reads_one"] == f"{hypotheses.CAUSES['random-head']} (in c alone)"
-    assert told["alignment_not_one"] == hypotheses.CAUSES["as-trained"]
-    alike = drafter_figures.alignment(empty, empty, hypotheses.table(ROWS), pd.DataFrame())
-    assert alike["alignment_reads_one"] == hypotheses.CAUSES["random-head"]
+    told = alignment_chapter.quoted(empty, empty, fault_injection.table([*ROWS, other]), pd.DataFrame())
+    assert told["alignment_reads_one"] == f"{faults.CAUSES['random-head']} (in c alone)"
+    assert told["alignment_not_one"] == faults.CAUSES["as-trained"]
+    alike = alignment_chapter.quoted(empty, empty, fault_injection.table(ROWS), pd.DataFrame())
+    assert alike["alignment_reads_one"] == faults.CAUSES["random-head"]
 
 
 def test_each_cause_becomes_a_configuration_of_its_own():
     for change in ("random-head", "boundary+1"):
-        changed, name = hypotheses.with_cause(LAB, "vllm-eagle3-aligned", change)
+        changed, name = fault_injection.with_cause(LAB, "vllm-eagle3-aligned", change)
         assert changed.configuration(name).drafter == change
         assert changed.drafters[change].source == "aligned" and changed.drafters[change].change == change
-    assert hypotheses.with_cause(LAB, "vllm-eagle3-aligned", "as-trained") == (LAB, "vllm-eagle3-aligned")
+    assert fault_injection.with_cause(LAB, "vllm-eagle3-aligned", "as-trained") == (LAB, "vllm-eagle3-aligned")
 
 
 def test_nothing_measured_gives_chapters_that_say_so(tmp_path):
-    causes = drafter_tables.causes(str(tmp_path), "lab-cpu")
-    replay = drafter_tables.replay(str(tmp_path), "lab-cpu")
-    slots = drafter_tables.slots_of_llamacpp(str(tmp_path), "lab-cpu")
-    drift = drafter_tables.csv(str(tmp_path), "lab-cpu", "drift.csv", ["source", "boundary", "drift", "to_next"])
-    aim = drafter_tables.aim(str(tmp_path), "lab-cpu")
+    causes = published_results.faults(str(tmp_path), "lab-cpu")
+    replay = published_results.replay(str(tmp_path), "lab-cpu")
+    slots = published_results.llamacpp_slots(str(tmp_path), "lab-cpu")
+    drift = published_results.csv(str(tmp_path), "lab-cpu", "drift.csv", ["source", "boundary", "drift", "to_next"])
+    aim = published_results.aim(str(tmp_path), "lab-cpu")
     assert causes.empty and replay.empty and slots.empty and drift.empty
-    quoted = drafter_figures.drafter({"facts": {}, "history": []}, causes.iloc[:0], replay, slots, causes.iloc[:0], aim)
+    quoted = drafter_chapter.quoted({"facts": {}, "history": []}, causes.iloc[:0], replay, slots, causes.iloc[:0], aim)
     assert set(quoted.values()) == {NOT_MEASURED}
-    for chart in (drafter_charts.causes(causes), drafter_charts.replay(replay), drafter_charts.training([])):
+    for chart in (alignment_charts.faults(causes), drafter_charts.replay(replay), drafter_charts.training([])):
         assert NOT_MEASURED in str(chart.to_dict())
 
 
 def test_causes_stand_in_one_order_whichever_was_served_last():
     later = [ROWS[1], row("from an older version", 1, [1, 0, 0], 1.0), ROWS[0]]
-    assert list(hypotheses.table(later)["change"]) == ["as-trained", "random-head", "from an older version"]
+    assert list(fault_injection.table(later)["change"]) == ["as-trained", "random-head", "from an older version"]
     other = [r | {"configuration": "b"} for r in ROWS]
-    assert list(hypotheses.table([*ROWS, *other])["configuration"]) == ["b", "b", "c", "c"]
+    assert list(fault_injection.table([*ROWS, *other])["configuration"]) == ["b", "b", "c", "c"]
 
 
 def test_only_vllm_stops_drafting_at_the_drafters_own_limit(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 64}))
-    limits = {engine: hypotheses.replays.limit_in(engine, tmp_path) for engine in ("vllm", "llamacpp", "sglang")}
+    limits = {engine: drafter_replay.limit_in(engine, tmp_path) for engine in ("vllm", "llamacpp", "sglang")}
     assert limits == {"vllm": 64, "llamacpp": None, "sglang": None}
 
 
@@ -81,15 +89,15 @@ def test_rows_written_by_align_are_read_back(tmp_path):
     place.mkdir(parents=True)
     (place / "hypotheses.jsonl").write_text("".join(json.dumps(r) + "\n" for r in ROWS))
     (place / "replay.jsonl").write_text(json.dumps(ROWS[0] | {"workload": "chat", "concurrency": 4}) + "\n")
-    assert len(drafter_tables.causes(str(tmp_path), "lab-cpu")) == 2
-    assert drafter_tables.replay(str(tmp_path), "lab-cpu")["difference"][0] == pytest.approx(1.9 / 1.91 - 1)
+    assert len(published_results.faults(str(tmp_path), "lab-cpu")) == 2
+    assert published_results.replay(str(tmp_path), "lab-cpu")["difference"][0] == pytest.approx(1.9 / 1.91 - 1)
 
 
 def test_charts_are_drawn_from_rows():
-    table = hypotheses.table(ROWS)
-    assert "accept_length_served" in str(drafter_charts.causes(table).to_dict())
+    table = fault_injection.table(ROWS)
+    assert "accept_length_served" in str(alignment_charts.faults(table).to_dict())
     siblings = pd.DataFrame({"drift": [0.0, 0.5], "same_text_accept_length": [2.0, 1.5], "accept_length": [1.6, 1.7]})
-    assert "same text" in str(drafter_charts.siblings(siblings).to_dict())
+    assert "same text" in str(alignment_charts.target_drift(siblings).to_dict())
     scaling = pd.DataFrame({"train_tokens": [1000, 2000], "seconds": [60, 120], "accept_length": [1.5, 1.6]})
     assert "2 min" in str(drafter_charts.scaling(scaling).to_dict())
     history = [{"seconds": 60, "top1": [0.5, 0.4], "accept_length": 1.6}]
@@ -98,20 +106,20 @@ def test_charts_are_drawn_from_rows():
 
 def test_what_was_made_from_something_else_is_made_again(tmp_path):
     facts = {"text": "a", "drafter": "b"}
-    assert not alignment_run._made(tmp_path, "siblings.csv", facts)
-    alignment_run._note(tmp_path, "siblings.csv", facts)
-    assert not alignment_run._made(tmp_path, "siblings.csv", facts)  # the file itself is not there
+    assert not experiments._made(tmp_path, "siblings.csv", facts)
+    experiments._note(tmp_path, "siblings.csv", facts)
+    assert not experiments._made(tmp_path, "siblings.csv", facts)  # the file itself is not there
     (tmp_path / "siblings.csv").write_text("noise\n")
-    assert alignment_run._made(tmp_path, "siblings.csv", facts)
-    assert not alignment_run._made(tmp_path, "siblings.csv", facts | {"drafter": "another"})
+    assert experiments._made(tmp_path, "siblings.csv", facts)
+    assert not experiments._made(tmp_path, "siblings.csv", facts | {"drafter": "another"})
 
 
 def test_a_new_drafters_row_takes_the_place_of_the_old_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(hypotheses.replays, "compare", lambda *a: [{"served": {}, "replayed": {}}])
+    monkeypatch.setattr(drafter_replay, "compare", lambda *a: [{"served": {}, "replayed": {}}])
     digests = iter("abcd")
-    monkeypatch.setattr(hypotheses.model, "files", lambda *a: SimpleNamespace(drafter_folder=tmp_path))
-    monkeypatch.setattr(hypotheses.model, "noted_sha256", lambda path: next(digests))
+    monkeypatch.setattr(model_files, "files", lambda *a: SimpleNamespace(drafter_folder=tmp_path))
+    monkeypatch.setattr(model_files, "noted_sha256", lambda path: next(digests))
     for _ in range(2):
         asked = (LAB, "vllm-eagle3-aligned", [], 8, 4, tmp_path, tmp_path, lambda _: None, ["as-trained"])
-        rows = hypotheses.serve_all(*asked)
+        rows = fault_injection.serve_all(*asked)
     assert [r["digest"] for r in rows] == ["cd"]

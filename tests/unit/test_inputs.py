@@ -8,15 +8,21 @@ import pytest
 import synthetic_runs
 import yaml
 
-from runners import archives, book, claims, forecasts, inputs, machines, new_profile, next_steps, restore, tables
-from runners import profile as profiles
 from runners.__main__ import main
-from runners.errors import UserError
-from runners.ledger import Ledger, write_atomic
-from runners.profile_parts import Change
+from runners.analyse import forecasts, machines, results
+from runners.claims import claim, next_steps
+from runners.commands import new_profile, serve_winner
+from runners.core import files, paths
+from runners.core.errors import UserError
+from runners.core.files import write_atomic
+from runners.measure.ledger import Ledger
+from runners.profiles import load as profiles_load
+from runners.profiles import profile
+from runners.profiles.schema import Change
+from runners.report import archive, book
 
 PROFILE = synthetic_runs.PROFILE
-LAB = (profiles.paths.PROFILES / "lab-cpu.yaml").read_text(encoding="utf-8")
+LAB = (paths.PROFILES / "lab-cpu.yaml").read_text(encoding="utf-8")
 
 
 def one_sentence(error) -> str:
@@ -67,7 +73,7 @@ def test_a_damaged_profile_is_refused_in_one_sentence(tmp_path, text, said):
     place = tmp_path / "mine.yaml"
     place.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UserError) as error:
-        profiles.load(str(place))
+        profiles_load.load(str(place))
     assert said in one_sentence(error)
 
 
@@ -77,21 +83,21 @@ def test_a_configuration_is_not_named_like_a_folder_of_the_runs_and_attaches_to_
         ("x", {"attach": {"url": "notaurl"}}, "is no address"),
         ("x", {"attach": {"url": "http://127.0.0.1:99999"}}, "range 0-65535"),
     ):
-        content = profiles.load(PROFILE).model_dump()
+        content = profiles_load.load(PROFILE).model_dump()
         content["configurations"][name] = content["configurations"]["vllm-base"] | value
         with pytest.raises(ValueError, match=said):
-            profiles.Profile.model_validate(content)
+            profile.Profile.model_validate(content)
     content["configurations"]["x"]["attach"] = {"url": "http://[::1]:8000/v1"}
-    assert profiles.Profile.model_validate(content)
+    assert profile.Profile.model_validate(content)
 
 
 def test_the_changes_a_profile_may_name_are_those_the_script_makes():
-    script = (profiles.paths.ROOT / "runners" / "scripts" / "derive_drafter.py").read_text()
+    script = (paths.ROOT / "runners" / "scripts" / "derive_drafter.py").read_text()
     table = script.split("CHANGES: dict", 1)[1].split("}\n", 1)[0]
     assert set(Change.__args__) == {line.split('"')[1] for line in table.splitlines() if line.startswith('    "')}
 
 
-@pytest.mark.parametrize("load", [claims.load, next_steps.load])
+@pytest.mark.parametrize("load", [claim.load, next_steps.load])
 @pytest.mark.parametrize("text", [b"\xff", b"", b"- a\n", b"schema_version: 1\n", b"x: [\n", b"a: \x00\n"])
 def test_a_damaged_list_of_claims_or_options_is_refused_in_one_sentence(tmp_path, load, text):
     place = tmp_path / "t.yaml"
@@ -132,14 +138,14 @@ def test_a_cell_that_is_none_is_named_by_its_line(runs, change, said):
     first, *others = place.read_text().splitlines()
     place.write_text("\n".join([json.dumps(json.loads(first) | change), *others]))
     with pytest.raises(UserError) as error:
-        tables.cells(runs, PROFILE)
+        results.cells(runs, PROFILE)
     assert f"{BASE}/cells.jsonl, line 1" in one_sentence(error) and said in str(error.value)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"null", b"3", b"[{}]"])
 def test_a_torn_timeline_is_refused_in_one_sentence(runs, text):
     (runs / PROFILE / BASE / "timeline.json").write_bytes(text)
-    for read in (lambda: Ledger(runs / PROFILE / BASE).starts(), lambda: tables.eager(runs, PROFILE)):
+    for read in (lambda: Ledger(runs / PROFILE / BASE).starts(), lambda: results.eager(runs, PROFILE)):
         with pytest.raises(UserError) as error:
             read()
         assert f"{BASE}/timeline.json" in one_sentence(error)
@@ -154,11 +160,11 @@ def test_other_torn_records_are_refused_in_one_sentence(runs, text):
     assert "environment.json" in one_sentence(error)
     (home / BASE / "status.json").write_bytes(text)
     with pytest.raises(UserError) as error:
-        tables.statuses(runs, PROFILE)
+        results.statuses(runs, PROFILE)
     assert "status.json" in one_sentence(error)
     (home / "verdict.json").write_bytes(text)
     with pytest.raises(UserError) as error:  # not the published one in its place
-        restore.chosen_by_verdict(profiles.load(PROFILE), runs, "throughput")
+        serve_winner.chosen_by_verdict(profiles_load.load(PROFILE), runs, "throughput")
     assert "verdict.json" in one_sentence(error)
 
 
@@ -168,16 +174,16 @@ def test_odd_but_whole_records_are_read(runs):
     assert machines.words(runs, PROFILE) == ""
     (runs / PROFILE / "verdict.json").write_text('{"schema_version": 1}')
     with pytest.raises(UserError, match="is not whole"):
-        restore.chosen_by_verdict(profiles.load(PROFILE), runs, "throughput")
+        serve_winner.chosen_by_verdict(profiles_load.load(PROFILE), runs, "throughput")
 
 
 def test_requests_without_their_cells_and_of_another_kind(runs):
     folder = runs / PROFILE / BASE
     (folder / "cells.jsonl").unlink()
-    assert BASE not in set(tables.requests(runs, PROFILE).configuration)
+    assert BASE not in set(results.requests(runs, PROFILE).configuration)
     pd.DataFrame({"a": [1]}).to_parquet(folder / "requests.parquet")
     with pytest.raises(UserError, match="other columns than requests"):
-        tables.requests(runs, PROFILE)
+        results.requests(runs, PROFILE)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +205,7 @@ def test_a_request_that_cannot_have_been_is_named(runs, column, value, said):
         frame[column] = frame[column].astype(str)
     frame.convert_dtypes().to_parquet(place)
     with pytest.raises(UserError) as error:
-        tables.requests(runs, PROFILE)
+        results.requests(runs, PROFILE)
     assert f"{BASE}/requests.parquet: request " in one_sentence(error) and said in str(error.value)
 
 
@@ -225,10 +231,10 @@ def test_a_notebook_that_is_none_stops_the_book_in_one_sentence(tmp_path):
 
 def test_places_that_cannot_be_written(runs, tmp_path, capsys):
     with pytest.raises(UserError, match="name another place"):
-        archives.share(profiles.load(PROFILE), runs, tmp_path / "nowhere" / "x.tar.gz")
+        archive.share(profiles_load.load(PROFILE), runs, tmp_path / "nowhere" / "x.tar.gz")
     (tmp_path / "d.tar.gz").mkdir()
     with pytest.raises(UserError, match="name another place"):
-        archives.share(profiles.load(PROFILE), runs, tmp_path / "d.tar.gz")
+        archive.share(profiles_load.load(PROFILE), runs, tmp_path / "d.tar.gz")
     assert not list(tmp_path.glob("*.part"))
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="could not be written"):
@@ -256,4 +262,4 @@ def test_a_model_whose_config_holds_nulls_still_gives_a_profile(tmp_path):
 def test_merged_and_plain_keys_are_no_duplicates(tmp_path):
     place = tmp_path / "t.yaml"
     place.write_text("a: &a {k: 1, l: 2}\nb: {<<: *a, k: 3}\n")
-    assert inputs.read_yaml(place, "t")["b"] == {"k": 3, "l": 2}
+    assert files.read_yaml(place, "t")["b"] == {"k": 3, "l": 2}

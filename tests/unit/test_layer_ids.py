@@ -2,8 +2,8 @@
 
 import pytest
 
-from runners import layer_ids
-from runners.errors import UserError
+from runners.core.errors import UserError
+from runners.engines import layer_ids
 
 DEFAULT = [2, 30, 58]
 

@@ -5,9 +5,11 @@ import os
 
 import pytest
 
-from runners.errors import UserError
-from runners.ledger import KeptRows, Ledger, cell_key
-from runners.load import Result
+from runners.core.errors import UserError
+from runners.core.files import KeptRows
+from runners.measure.cell_key import hash_facts
+from runners.measure.client import Result
+from runners.measure.ledger import Ledger
 
 
 def row(key="k", status="ok", attempt=0):
@@ -58,7 +60,7 @@ def test_a_broken_line_is_named(tmp_path, line, sentence):
 
 
 def test_keys_do_not_depend_on_order():
-    assert cell_key({"a": 1, "b": [2]}) == cell_key({"b": [2], "a": 1}) != cell_key({"a": 1, "b": [3]})
+    assert hash_facts({"a": 1, "b": [2]}) == hash_facts({"b": [2], "a": 1}) != hash_facts({"a": 1, "b": [3]})
 
 
 def test_cells_of_other_settings_are_set_aside(tmp_path):

@@ -5,10 +5,12 @@ import json
 
 import pytest
 
-from runners import model, paths
-from runners.engines import command
-from runners.profile import load, names
-from runners.readers import llamacpp, sglang, vllm
+from runners.core import paths
+from runners.engines.command import command
+from runners.profiles.load import load, names
+from runners.readers import llamacpp, vllm
+from runners.readers.sglang import log
+from runners.serve import model_files
 
 
 def starter():
@@ -26,7 +28,7 @@ CASES = [(p, c) for p in names() for c, chosen in load(p).configurations.items()
 def test_the_starter_takes_the_command_line(profile, configuration):
     chosen = load(profile)
     argv = command(
-        chosen, configuration, model.planned_files(chosen, chosen.configurations[configuration].drafter), 1
+        chosen, configuration, model_files.planned_files(chosen, chosen.configurations[configuration].drafter), 1
     ).argv
     place = next(i for i, word in enumerate(argv) if str(word).endswith("llamacpp_server.py"))
     args = starter().parse_args([str(word) for word in argv[place + 1 :]])
@@ -36,7 +38,7 @@ def test_the_starter_takes_the_command_line(profile, configuration):
 def test_the_target_drafts_for_itself_where_no_draft_model_is_named():
     profile = load("lab-cpu-sweeps")
     for name in ("llamacpp-draft-self", "vllm-draft-self"):
-        argv = [str(word) for word in command(profile, name, model.planned_files(profile, None), 1).argv]
+        argv = [str(word) for word in command(profile, name, model_files.planned_files(profile, None), 1).argv]
         target = argv[argv.index("--model") + 1]
         if name.startswith("vllm"):
             drafts = json.loads(argv[argv.index("--speculative-config") + 1])
@@ -46,7 +48,7 @@ def test_the_target_drafts_for_itself_where_no_draft_model_is_named():
             assert argv[argv.index("--spec-type") + 1] == "draft-simple"
 
 
-@pytest.mark.parametrize("reader", [llamacpp, vllm, sglang])
+@pytest.mark.parametrize("reader", [llamacpp, vllm, log])
 def test_a_parsers_refusal_is_the_first_error(reader):
     lines = ["usage: server [-h]\n", "api_server.py: error: unrecognized arguments: --nope 2\n"]
     found = reader.first_error(lines)

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from runners import campaign, engines, gates, load, ports, profile, running, server
-from runners.profile_parts import Gates
+from runners.engines import command
+from runners.measure import cell_key, client, gates, monitors
+from runners.profiles import load, points
+from runners.profiles.schema import Gates
+from runners.serve import ports, server, server_process
 
 FAKE = Path(__file__).with_name("fake_server.py")
 
@@ -16,7 +19,7 @@ def fake(tmp_path):
     def start(*flags):
         port = ports.free_port()
         argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
-        launch = running.Launch(
+        launch = server_process.Launch(
             "fake", argv, {}, tmp_path / "log", port, lambda _: None, lambda _: None, grace_seconds=1
         )
         return server.serve(launch)
@@ -25,12 +28,14 @@ def fake(tmp_path):
 
 
 def jobs(n, tokens=20):
-    return [load.Job(f"p{i}", load.body("m", [{"role": "user", "content": "x"}], tokens, 0.0, {})) for i in range(n)]
+    return [
+        client.Job(f"p{i}", client.body("m", [{"role": "user", "content": "x"}], tokens, 0.0, {})) for i in range(n)
+    ]
 
 
 def test_four_time_stamps_and_counts(fake):
     with fake("--token-s", "0.01") as live:
-        loop = load.closed_loop(live.base_url, jobs(6), 2, 5)
+        loop = client.closed_loop(live.base_url, jobs(6), 2, 5)
     assert len(loop.results) == 6
     for r in loop.results:
         assert r.error is None and r.output_tokens == 20 and r.prompt_tokens == 7 and r.finish_reason == "length"
@@ -43,7 +48,7 @@ def test_four_time_stamps_and_counts(fake):
 
 def test_each_place_of_the_loop_keeps_its_slot(fake):
     with fake("--token-s", "0.005") as live:
-        loop = load.closed_loop(live.base_url, jobs(6, 4), 2, 5, "id_slot")
+        loop = client.closed_loop(live.base_url, jobs(6, 4), 2, 5, "id_slot")
     places = [set(r.text.split()) for r in loop.results]
     assert all(len(p) == 1 for p in places) and set.union(*places) == {"slot-0", "slot-1"}
     for place in ({"slot-0"}, {"slot-1"}):  # one after the other in a slot
@@ -52,30 +57,30 @@ def test_each_place_of_the_loop_keeps_its_slot(fake):
 
 
 def test_slots_are_kept_where_an_engine_has_more_than_are_asked_for():
-    lab = profile.load("lab-cpu")
-    asked = [engines.place_field(lab, "llamacpp-base", c) for c in (1, 4, 16)]
+    lab = load.load("lab-cpu")
+    asked = [command.slot_field(lab, "llamacpp-base", c) for c in (1, 4, 16)]
     assert asked == [None, "id_slot", None]
-    assert engines.place_field(lab, "vllm-base", 4) is None
-    point = campaign.Point("chat", 4, 0, 0, 8)  # what a cell was measured without is another cell
-    assert campaign.key_facts(lab, "llamacpp-base", point)["place_field"] == "id_slot"
-    assert "place_field" not in campaign.key_facts(lab, "vllm-base", point)
+    assert command.slot_field(lab, "vllm-base", 4) is None
+    point = points.Point("chat", 4, 0, 0, 8)  # what a cell was measured without is another cell
+    assert cell_key.key_facts(lab, "llamacpp-base", point)["place_field"] == "id_slot"
+    assert "place_field" not in cell_key.key_facts(lab, "vllm-base", point)
 
 
 def test_an_answer_that_ends_early_or_not_at_all_is_an_error_of_its_request(fake):
     with fake("--die-after-requests", "2", "--token-s", "0.001") as live:
-        loop = load.closed_loop(live.base_url, jobs(4), 1, 2)
+        loop = client.closed_loop(live.base_url, jobs(4), 1, 2)
     assert [r.error is None for r in loop.results] == [True, True, False, False]
     assert len(loop.results) == 4
 
 
 def test_a_silent_server_times_out(fake):
     with fake("--hang") as live:
-        loop = load.closed_loop(live.base_url, jobs(1), 1, 0.5)
+        loop = client.closed_loop(live.base_url, jobs(1), 1, 0.5)
     assert "no byte for" in loop.results[0].error
 
 
 def result(text, tokens=4, **kwargs):
-    return load.Result("p", 0, 0, 0.1, 0.2, 3, tokens, "usage", "length", text=text, **kwargs)
+    return client.Result("p", 0, 0, 0.1, 0.2, 3, tokens, "usage", "length", text=text, **kwargs)
 
 
 def test_gate_completed():
@@ -131,15 +136,15 @@ def test_gate_client():
 
 
 def test_gate_quiet():
-    quiet = gates.Quiet(lambda: 0.0, neighbour_cores=0.5, steal_share=0.0)
+    quiet = monitors.NeighbourMonitor(lambda: 0.0, neighbour_cores=0.5, steal_share=0.0)
     assert "other work used 0.50 cores" in quiet.reason(Gates())
     assert quiet.reason(Gates(check_neighbours=False)) is None
-    assert "steal" in gates.Quiet(lambda: 0.0, neighbour_cores=0.0, steal_share=0.2).reason(Gates())
+    assert "steal" in monitors.NeighbourMonitor(lambda: 0.0, neighbour_cores=0.0, steal_share=0.2).reason(Gates())
 
 
 @pytest.mark.parametrize("cores, word", [(1.9, "livelock"), (0.0, "stall"), (None, None)])
 def test_a_mute_server_is_named_by_what_it_does(cores, word):
-    mute = [load.Result("a", 0.0, 0.0, error="no byte for 300 s")]
+    mute = [client.Result("a", 0.0, 0.0, error="no byte for 300 s")]
     found = gates.spoke(mute, cores)
     assert (found or "").startswith(word or "") and (found is None) == (word is None)
-    assert gates.spoke([load.Result("a", 0.0, 0.0, first_token_s=1.0)], 0.0) is None
+    assert gates.spoke([client.Result("a", 0.0, 0.0, first_token_s=1.0)], 0.0) is None

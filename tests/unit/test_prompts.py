@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from runners.errors import UserError
-from runners.prompts import FOLDER, Prompt, available, load
+from runners.core.errors import UserError
+from runners.profiles.prompts import FOLDER, Prompt, available, load
 
 SHIPPED = ("chat", "edit")
 

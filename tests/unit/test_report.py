@@ -7,18 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from runners import campaign, model, paths, plan, profile, provenance, reference, report, reproduction, trim
-from runners.engines import Files, command
-from runners.errors import UserError
-from runners.prompts import Prompt
-from runners.readers import reader
-from runners.report import Follower
+from runners.claims import reproduction
+from runners.commands import run_report, show_plan
+from runners.commands.progress_line import ProgressLine
+from runners.core import paths, provenance, redact
+from runners.core.errors import UserError
+from runners.engines import environments, llamacpp
+from runners.engines.command import Files, command
+from runners.measure import estimate, reference_answers
+from runners.profiles import load, points
+from runners.profiles.prompts import Prompt
+from runners.readers import trim_log
+from runners.readers.registry import reader
+from runners.serve import model_files
 
 KIMI = "kimi-k2.5-8x-rtx-pro-6000"
 
 
 def test_a_dry_run_prints_command_environment_and_plan_and_starts_nothing(tmp_path, capsys):
-    assert plan.show(profile.load(KIMI), None, tmp_path) == 0
+    assert show_plan.show(load.load(KIMI), None, tmp_path) == 0
     text = capsys.readouterr().out
     for name in ("vllm-base", "sglang-base", "sglang-eagle3-aq-medai", "sglang-eagle3-own"):
         assert f"[{name}]" in text
@@ -40,16 +47,16 @@ def test_the_whole_graph_dry_runs_for_both_profiles(tmp_path):
 
 
 def test_an_estimate_takes_earlier_runs_where_there_are_any(tmp_path):
-    p = profile.load("lab-cpu")
-    point = campaign.points(p, "quick")[0]
-    assumed = campaign.Clock(p, tmp_path)
+    p = load.load("lab-cpu")
+    point = points.points(p, "quick")[0]
+    assumed = estimate.Clock(p, tmp_path)
     assert not assumed.known()
     folder = tmp_path / p.name / "vllm-base"
     folder.mkdir(parents=True)
     row = {"schema_version": 1, "key": "k", "status": "ok", "workload": point.workload, "concurrency": 1}
     (folder / "cells.jsonl").write_text(json.dumps(row | {"output_tokens": 100, "seconds": 50.0}) + "\n")
     (folder / "timeline.json").write_text(json.dumps([{"ready_seconds": 33.0, "phases": []}]))
-    clock = campaign.Clock(p, tmp_path)
+    clock = estimate.Clock(p, tmp_path)
     assert clock.known() and clock.start("vllm-base") == 33.0
     assert clock.cell("vllm-base", point) == pytest.approx(point.requests * p.workload.output_tokens * 0.5)
 
@@ -57,7 +64,7 @@ def test_an_estimate_takes_earlier_runs_where_there_are_any(tmp_path):
 def test_the_progress_line_counts_and_corrects_its_estimate(tmp_path, capsys):
     events = tmp_path / "events.jsonl"
     events.write_text("")
-    follower = Follower(events, {f"c{i}": 10.0 for i in range(10)}, 120.0)
+    follower = ProgressLine(events, {f"c{i}": 10.0 for i in range(10)}, 120.0)
     assert follower.left() == pytest.approx(120)
     with open(events, "a") as out:
         for i in range(5):
@@ -78,21 +85,21 @@ def test_a_stopped_report_quotes_the_notebooks_own_error(tmp_path):
         "runners.errors.UserError: Port 1 is in use; stop it.\npapermill.exceptions.PapermillExecutionError: \n"
         "CalledProcessError in file Snakefile\nWorkflowError:\nAt least one job did not complete successfully.\n"
     )
-    assert report._why(log) == "Port 1 is in use; stop it."
+    assert run_report._why(log) == "Port 1 is in use; stop it."
 
 
 @pytest.mark.parametrize("kind", ["vllm", "llamacpp", "sglang"])
 def test_a_trimmed_log_keeps_phases_errors_and_says_what_went(kind):
     noise = [f"something ordinary {i}" for i in range(500)]
     text = "\n".join([*noise[:250], "ValueError: the real one", *noise[250:], "last"])
-    kept = trim.trim_log(text, reader(kind))
+    kept = trim_log.trim_log(text, reader(kind))
     assert "ValueError: the real one" in kept and kept.rstrip().endswith("last")
     assert "lines left out]" in kept and len(kept.splitlines()) < 30
 
 
 def test_paths_of_this_machine_are_named_not_shown(monkeypatch, tmp_path):
     monkeypatch.setenv("SPECVERDICT_CACHE", str(tmp_path))
-    text = provenance.without_home(f"{tmp_path}/models/x {paths.ROOT}/runners/y {Path.home()}/z")
+    text = redact.without_home(f"{tmp_path}/models/x {paths.ROOT}/runners/y {Path.home()}/z")
     assert text == "$CACHE/models/x $ROOT/runners/y ~/z"
 
 
@@ -111,42 +118,41 @@ def test_reference_answers_are_asked_once(monkeypatch, tmp_path):
         calls.append(sorted(p.id for p in missing.values()))
         return {digest: f"answer to {p.id}" for digest, p in missing.items()}
 
-    monkeypatch.setattr(reference, "_compute", compute)
-    monkeypatch.setattr(reference.environments, "ensure", lambda *_: Path("python"))
+    monkeypatch.setattr(reference_answers, "_compute", compute)
+    monkeypatch.setattr(environments, "ensure", lambda *_: Path("python"))
     ask = [Prompt(str(i), "t", ({"role": "user", "content": str(i)},)) for i in range(3)]
-    assert reference.answers(tmp_path, ask[:2], 8) == {"0": "answer to 0", "1": "answer to 1"}
-    assert reference.answers(tmp_path, ask, 8)["2"] == "answer to 2"
-    assert reference.answers(tmp_path, ask[:1], 9) == {"0": "answer to 0"}
+    assert reference_answers.answers(tmp_path, ask[:2], 8) == {"0": "answer to 0", "1": "answer to 1"}
+    assert reference_answers.answers(tmp_path, ask, 8)["2"] == "answer to 2"
+    assert reference_answers.answers(tmp_path, ask[:1], 9) == {"0": "answer to 0"}
     assert calls == [["0", "1"], ["2"], ["0"]]
 
 
 def test_a_gguf_target_is_needed_for_llamacpp():
-    from runners.engines import llamacpp
 
-    p = profile.load("lab-cpu")
+    p = load.load("lab-cpu")
     with pytest.raises(UserError, match="serves a GGUF file"):
         llamacpp.arguments(p, p.configuration("llamacpp-base"), Files(), "127.0.0.1", 1)
 
 
 def test_secrets_are_not_shown():
-    assert provenance.masked({"HF_TOKEN": "x", "A": "b"}) == {"HF_TOKEN": "(not shown)", "A": "b"}
-    assert provenance.masked_argv(["p", "--api-key", "x", "--port", "1"]) == [
+    assert redact.masked({"HF_TOKEN": "x", "A": "b"}) == {"HF_TOKEN": "(not shown)", "A": "b"}
+    assert redact.masked_argv(["p", "--api-key", "x", "--port", "1"]) == [
         "p",
         "--api-key",
         "(not shown)",
         "--port",
         "1",
     ]
-    assert provenance.masked_argv(["p", "--api-key=x"]) == ["p", "--api-key=(not shown)"]
+    assert redact.masked_argv(["p", "--api-key=x"]) == ["p", "--api-key=(not shown)"]
 
 
 def test_what_only_sounds_like_a_secret_is_shown():
     line = ["p", "--tokenizer", "/t", "--speculative-num-draft-tokens", "4", "--max-num-batched-tokens=8192"]
-    assert provenance.masked_argv(line) == line
-    for p in map(profile.load, profile.names()):
+    assert redact.masked_argv(line) == line
+    for p in map(load.load, load.names()):
         for name, c in p.configurations.items():
-            argv = command(p, name, model.planned_files(p, c.drafter), 1).argv
-            assert provenance.masked_argv(argv) == argv, name
+            argv = command(p, name, model_files.planned_files(p, c.drafter), 1).argv
+            assert redact.masked_argv(argv) == argv, name
 
 
 def test_a_missing_target_stops_a_report_before_anything_is_measured(tmp_path):

@@ -6,9 +6,14 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import claims, forecasts, paths, publish, reproduction, reproduction_charts
-from runners.errors import UserError
-from runners.profile import load
+from runners.analyse import forecasts
+from runners.claims import claim, reproduction
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.profiles.load import load
+from runners.report import publish
+from runners.report.chapters import reproduction as reproduction_chapter
+from runners.report.charts import reproduction as reproduction_charts
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -36,18 +41,18 @@ def test_a_report_stands_first_and_every_other_set_beside_it(two, monkeypatch):
 
 def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
     found = reproduction.sides(two[0], PROFILE, two[1])
-    said = reproduction.said(found)
+    said = reproduction_chapter.machine_paragraphs(found)
     assert "other-box: " in said and ", 0 differ" in said and "times as long in other-box as in this report" in said
-    assert reproduction.quoted(found).endswith("ratios agree with other-box.")
-    ratios = reproduction.ratios(found)
+    assert reproduction_chapter.front_page_sentence(found).endswith("ratios agree with other-box.")
+    ratios = reproduction_chapter.ratios(found)
     assert len(ratios) and "vllm-ngram" not in set(ratios.configuration)
-    table = reproduction.machine_table(found)
+    table = reproduction_chapter.machine_table(found)
     assert list(table.runs) == ["this report", "other-box"] and table.iloc[0]["from this report"] == ""
     assert "%" in table.iloc[1]["from this report"] and "%" in table.iloc[1]["own C=4 kept out"]
     assert set(table["new points, told before"]) == {"not measured here"}
     chart = str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
     assert "other-box" in chart and "filled': False" not in chart
-    uses = reproduction.uses(found)
+    uses = reproduction_chapter.uses(found)
     assert list(uses.columns)[:3] == ["use", "runs", "serve"] and set(uses.runs) == {"this report", "other-box"}
     assert list(uses.use) == sorted(uses.use, key=list(dict.fromkeys(uses.use)).index)  # a use's rows stand together
 
@@ -65,25 +70,34 @@ def test_ratios_that_differ_come_first_and_are_hollow(two):
         row |= {name: row[name] * by for name, by in slow.items() if row.get(name)}
     cells.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = reproduction.sides(here, PROFILE, place)
-    ratios = reproduction.ratios(found)
+    ratios = reproduction_chapter.ratios(found)
     assert ratios.iloc[0].configuration == "llamacpp-eagle3-untrained" and ratios.iloc[0].outcome == "differ"
-    assert len(reproduction.ratios(found, differing=True)) == (ratios.outcome == "differ").sum() > 0
+    assert len(reproduction_chapter.ratios(found, differing=True)) == (ratios.outcome == "differ").sum() > 0
     assert list(ratios.outcome == "differ") == sorted(ratios.outcome == "differ", reverse=True)
     assert "'filled': False" in str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
 
 
 def test_each_claim_has_a_status_on_each_side(two):
     found = reproduction.sides(two[0], PROFILE, two[1])
-    table = reproduction.claimed(found)
-    mine = [c for c in claims.load() if c.scope and c.scope.profile == PROFILE]
+    table = reproduction_chapter.claimed(found)
+    mine = [c for c in claim.load() if c.scope and c.scope.profile == PROFILE]
     assert list(table.columns) == ["claim", "this report", "other-box"] and len(table) == len(mine)
-    assert all(text.startswith(claims.STATUSES) for text in table["other-box"])
+    assert all(text.startswith(claim.STATUSES) for text in table["other-box"])
 
 
 def test_without_other_runs_each_part_says_so(tmp_path, two):
     for found in (reproduction.sides(two[0], PROFILE, tmp_path / "none"), reproduction.sides(tmp_path, PROFILE)):
-        assert reproduction.said(found) == reproduction.quoted(found) == f"{reproduction.NOTHING}."
-        for table in (reproduction.ratios, reproduction.uses, reproduction.claimed, reproduction.drawn):
+        assert (
+            reproduction_chapter.machine_paragraphs(found)
+            == reproduction_chapter.front_page_sentence(found)
+            == f"{reproduction.NOTHING}."
+        )
+        for table in (
+            reproduction_chapter.ratios,
+            reproduction_chapter.uses,
+            reproduction_chapter.claimed,
+            reproduction.drawn,
+        ):
             assert table(found).empty
         assert "not measured here" in str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
 

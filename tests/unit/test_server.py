@@ -13,9 +13,10 @@ import httpx
 import psutil
 import pytest
 
-from runners import ports, running, server
-from runners.errors import UserError
-from runners.evidence import Evidence, LogTail
+from runners.core.errors import UserError
+from runners.serve import ports, server, server_process
+from runners.serve.liveness import Snapshot
+from runners.serve.log_tail import LogTail
 
 FAKE = Path(__file__).with_name("fake_server.py")
 
@@ -41,7 +42,7 @@ def launch(tmp_path, *flags, **kwargs):
     argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
     # Patient unless a test is about patience: on a loaded machine a program may take seconds to begin.
     settings = {"stall_seconds": 60.0, "budgets": {"default": 60.0}, "grace_seconds": 1.0} | kwargs
-    return running.Launch("fake", argv, {}, tmp_path / "log", port, phase_of, first_error, **settings)
+    return server_process.Launch("fake", argv, {}, tmp_path / "log", port, phase_of, first_error, **settings)
 
 
 def gone(pid):
@@ -170,9 +171,9 @@ def test_nothing_outlives_a_killed_guardian(tmp_path):
 
 @pytest.mark.parametrize("worker", ["stays", "ends"])
 def test_a_killed_worker_is_a_death_and_a_finished_helper_is_not(tmp_path, monkeypatch, worker):
-    monkeypatch.setattr(running, "WORKER_CPU_S", 0.2)
-    monkeypatch.setattr(running, "ZOMBIE_S", 0.3)
-    monkeypatch.setattr(running, "LOOK_AGAIN_S", 0.1)
+    monkeypatch.setattr(server_process, "WORKER_CPU_S", 0.2)
+    monkeypatch.setattr(server_process, "ZOMBIE_S", 0.3)
+    monkeypatch.setattr(server_process, "LOOK_AGAIN_S", 0.1)
     with server.serve(launch(tmp_path, "--worker", worker)) as live:
         until = time.monotonic() + 1.5
         while time.monotonic() < until:
@@ -228,9 +229,9 @@ def test_a_log_is_followed_by_pieces_and_a_progress_bar_has_lines(tmp_path):
 
 
 def test_evidence_is_what_moves_beyond_noise():
-    still = Evidence(at=0.0, cpu_seconds=5.0, read_bytes=10**6, rss=10**8, log_bytes=7)
-    assert Evidence(2.0, 5.01, 10**6 + 4096, 10**8 + 4096, 7).alive_since(still) == []
-    assert Evidence(2.0, 5.5, 10**7, 10**8 - 2**21, 8).alive_since(still) == ["CPU", "bytes read", "memory", "log"]
+    still = Snapshot(at=0.0, cpu_seconds=5.0, read_bytes=10**6, rss=10**8, log_bytes=7)
+    assert Snapshot(2.0, 5.01, 10**6 + 4096, 10**8 + 4096, 7).alive_since(still) == []
+    assert Snapshot(2.0, 5.5, 10**7, 10**8 - 2**21, 8).alive_since(still) == ["CPU", "bytes read", "memory", "log"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

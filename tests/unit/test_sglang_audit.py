@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners import sglang_audit
+from runners.commands import audit_sglang
 
 ALWAYS = """
 class A:
@@ -34,26 +34,26 @@ def log(self):
     [(ALWAYS, "always"), (FIRST, "first id is 1"), (ALWAYS.replace("val + 1", "val"), "never"), ("x = 1", "absent")],
 )
 def test_when_one_is_added(source, rule):
-    assert sglang_audit.plus_one(source) == rule
+    assert audit_sglang.plus_one(source) == rule
 
 
 def test_the_accept_rate_over_d_or_over_d_less_one():
-    assert sglang_audit.accept_rate(RATE) == "AL / D"
+    assert audit_sglang.accept_rate(RATE) == "AL / D"
     assert (
-        sglang_audit.accept_rate(RATE.replace("* num_draft_tokens", "* (num_draft_tokens - 1)")) == "(AL - 1) / (D - 1)"
+        audit_sglang.accept_rate(RATE.replace("* num_draft_tokens", "* (num_draft_tokens - 1)")) == "(AL - 1) / (D - 1)"
     )
-    assert sglang_audit.accept_rate("def f():\n    spec_accept_rate = 0\n") is None
+    assert audit_sglang.accept_rate("def f():\n    spec_accept_rate = 0\n") is None
 
 
 def test_the_default_cap_however_it_is_set():
     said = "\nwarn('Max running requests is reset to 48 for speculative decoding.')"
-    assert sglang_audit.default_caps("self.max_running_requests = 48" + said) == {48}
-    assert sglang_audit.default_caps("declare(args, 'hook', max_running_requests=48)" + said) == {48}
-    assert sglang_audit.default_caps("set_default(args, 'max_running_requests', 48)" + said) == {48}
-    assert sglang_audit.default_caps("self.max_running_requests = 256" + said) == set()
-    assert sglang_audit.default_caps("self.max_running_requests = None\nx = 48" + said) == set()
+    assert audit_sglang.default_caps("self.max_running_requests = 48" + said) == {48}
+    assert audit_sglang.default_caps("declare(args, 'hook', max_running_requests=48)" + said) == {48}
+    assert audit_sglang.default_caps("set_default(args, 'max_running_requests', 48)" + said) == {48}
+    assert audit_sglang.default_caps("self.max_running_requests = 256" + said) == set()
+    assert audit_sglang.default_caps("self.max_running_requests = None\nx = 48" + said) == set()
 
 
 def test_a_release_without_the_model_has_no_patch_to_need():
-    row = sglang_audit.audit({"sglang/srt/models/llama.py": ALWAYS})
+    row = audit_sglang.audit({"sglang/srt/models/llama.py": ALWAYS})
     assert row["kimi_k25"] == "absent" and row["patch"] == "no model" and row["plus_one_llama"] == "always"

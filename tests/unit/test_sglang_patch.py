@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from runners import sglang_patch
-from runners.errors import UserError
+from runners.core.errors import UserError
+from runners.engines import sglang_patch
 
 BARE = '''"""A wrapper."""
 from typing import List, Optional, Tuple

@@ -8,38 +8,47 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners import archives, compare, gpus, machines, new_profile, paths, tables
-from runners.errors import UserError
-from runners.profile import load
+from runners.analyse import compare_runs, machines, results
+from runners.commands import compare as compare_command
+from runners.commands import new_profile
+from runners.core import gpus, paths
+from runners.core.errors import UserError
+from runners.profiles.load import load
+from runners.report import archive as report_archive
+from runners.report.chapters import reproduction as reproduction_chapter
 
 
 def costs(**figures):
     point = {"configuration": "a", "workload": "chat", "concurrency": 1}
-    whole = {f"{n}{end}": float("nan") for n in compare.RATIOS for end in ("", "_lo", "_hi")}
+    whole = {f"{n}{end}": float("nan") for n in compare_runs.RATIOS for end in ("", "_lo", "_hi")}
     return pd.DataFrame([point | whole | {"unit": "requests within the run", "n_repeats": 1} | figures])
 
 
 @pytest.mark.parametrize(
     "b, outcome",
-    [((1.2, 1.1, 1.3), compare.AGREE), ((1.5, 1.4, 1.6), compare.DIFFER), ((1.2, None, None), compare.UNKNOWN)],
+    [
+        ((1.2, 1.1, 1.3), compare_runs.AGREE),
+        ((1.5, 1.4, 1.6), compare_runs.DIFFER),
+        ((1.2, None, None), compare_runs.UNKNOWN),
+    ],
 )
 def test_ratios_agree_where_their_intervals_overlap(b, outcome):
     def side(v):
         return costs(speed_up=v[0], speed_up_lo=v[1], speed_up_hi=v[2])
 
-    found = compare.pairs(side((1.25, 1.15, 1.35)), side(b))
-    assert list(found["outcome"]) == [outcome] and "ratios agree" in compare.said(found)
-    assert list(compare.table(found, "A", "B")["B / A"]) == [f"{b[0] / 1.25:.2f}"]
+    found = compare_runs.pairs(side((1.25, 1.15, 1.35)), side(b))
+    assert list(found["outcome"]) == [outcome] and "ratios agree" in reproduction_chapter.agreement_sentence(found)
+    assert list(reproduction_chapter.ratio_table(found, "A", "B")["B / A"]) == [f"{b[0] / 1.25:.2f}"]
 
 
 @pytest.mark.parametrize(
     ("a", "b", "outcome"),
     [
         # A mean of four repeats reaches from 0.9 to 1.1 or so: one repeat more may lie sqrt(5) times as far.
-        ((1.0, 0.9, 1.1), (1.2, 1.19, 1.21), compare.AGREE),
-        ((1.0, 0.9, 1.1), (1.3, 1.29, 1.31), compare.DIFFER),
-        ((1.0, 0.9, 1.1), (0.8, None, None), compare.AGREE),
-        ((1.0, 0.9, 1.1), (0.75, None, None), compare.DIFFER),
+        ((1.0, 0.9, 1.1), (1.2, 1.19, 1.21), compare_runs.AGREE),
+        ((1.0, 0.9, 1.1), (1.3, 1.29, 1.31), compare_runs.DIFFER),
+        ((1.0, 0.9, 1.1), (0.8, None, None), compare_runs.AGREE),
+        ((1.0, 0.9, 1.1), (0.75, None, None), compare_runs.DIFFER),
     ],
 )
 def test_a_side_of_one_repeat_is_judged_by_the_scatter_of_the_others_repeats(a, b, outcome):
@@ -47,19 +56,19 @@ def test_a_side_of_one_repeat_is_judged_by_the_scatter_of_the_others_repeats(a, 
     full = costs(unit="repeats", n_repeats=4, **dict(zip(names, a, strict=True)))
     quick = costs(**dict(zip(names, b, strict=True)))
     for pair in ((full, quick), (quick, full)):
-        found = compare.pairs(*pair)
-        assert list(found["outcome"]) == [outcome] and list(found["judged"]) == [compare.SCATTER]
-    assert "1 of them judged by the scatter" in compare.said(found)
+        found = compare_runs.pairs(*pair)
+        assert list(found["outcome"]) == [outcome] and list(found["judged"]) == [compare_runs.SCATTER]
+    assert "1 of them judged by the scatter" in reproduction_chapter.agreement_sentence(found)
 
 
 def test_runs_without_a_point_in_common_say_so(tmp_path):
-    assert "no measured point" in compare.said(compare.pairs(costs(), costs()))
+    assert "no measured point" in reproduction_chapter.agreement_sentence(compare_runs.pairs(costs(), costs()))
     with pytest.raises(UserError, match="There are no runs of lab-cpu"):
-        compare.show(str(tmp_path), str(tmp_path), "lab-cpu")
+        compare_command.show(str(tmp_path), str(tmp_path), "lab-cpu")
 
 
 def test_published_runs_agree_with_themselves(capsys):
-    assert compare.show("published", "published", "lab-cpu") == 0
+    assert compare_command.show("published", "published", "lab-cpu") == 0
     assert ", 0 differ" in capsys.readouterr().out
 
 
@@ -86,7 +95,7 @@ def test_a_comparison_says_how_fast_and_how_steady_each_machine_was(tmp_path):
         (folder / "timeline.json").write_text(json.dumps([{"ready_seconds": s, "phases": []} for s in seconds]))
     start = machines.starts(tmp_path / "a", tmp_path / "b")
     assert start == pytest.approx(1.5)  # the median of A's: a first start reads its files from the disk
-    told = machines.said(found, start)
+    told = reproduction_chapter.machines_sentence(found, start)
     assert (
         "takes 1.66 times as long in B as in A (2 points)" in told
         and "0.0% in A, 14.1% in B" in told
@@ -96,17 +105,20 @@ def test_a_comparison_says_how_fast_and_how_steady_each_machine_was(tmp_path):
 
 def test_a_machine_seen_once_has_no_scatter():
     once = machines.speeds(plain({1: [40.0]}), plain({1: [50.0]}))
-    assert "scatter of repeats: not measured here in A, not measured here in B" in machines.said(once, float("nan"))
-    assert machines.said(machines.speeds(plain({1: [40.0]}), plain({4: [50.0]})), 1.0) == ""
+    assert (
+        "scatter of repeats: not measured here in A, not measured here in B"
+        in reproduction_chapter.machines_sentence(once, float("nan"))
+    )
+    assert reproduction_chapter.machines_sentence(machines.speeds(plain({1: [40.0]}), plain({4: [50.0]})), 1.0) == ""
 
 
 def test_an_archive_is_read_as_runs_are(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
-    out = archives.share(load("lab-cpu"), paths.PUBLISHED_RUNS, tmp_path / "runs.tar.gz")
+    out = report_archive.share(load("lab-cpu"), paths.PUBLISHED_RUNS, tmp_path / "runs.tar.gz")
     assert not (paths.PUBLISHED_RUNS / "lab-cpu" / "profile.yaml").exists()
     root = paths.runs_root(out)
-    assert archives.profile_of(root) == "lab-cpu" and (root / "lab-cpu" / "profile.yaml").is_file()
-    assert len(tables.cells(root, "lab-cpu")) == len(tables.cells("published", "lab-cpu"))
+    assert report_archive.profile_of(root) == "lab-cpu" and (root / "lab-cpu" / "profile.yaml").is_file()
+    assert len(results.cells(root, "lab-cpu")) == len(results.cells("published", "lab-cpu"))
     assert paths.runs_root(out) == root
 
 
@@ -130,7 +142,7 @@ def packed(tmp_path, name, kind=tarfile.REGTYPE):
 def test_an_archive_that_holds_something_else_is_not_unpacked(tmp_path, monkeypatch, name, kind, said):
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
     with pytest.raises(UserError, match=said):
-        archives.unpack(packed(tmp_path, name, kind))
+        report_archive.unpack(packed(tmp_path, name, kind))
     assert not list((tmp_path / "build").rglob("cells.jsonl"))
 
 
@@ -139,9 +151,9 @@ def test_a_broken_or_missing_archive_is_one_sentence(tmp_path):
     broken.write_bytes(b"nothing")
     for place, said in ((broken, "cannot be unpacked"), (tmp_path / "none.tar.gz", "No archive")):
         with pytest.raises(UserError, match=said):
-            archives.unpack(place)
+            report_archive.unpack(place)
     with pytest.raises(UserError, match="does not end in .tar.gz"):
-        archives.share(load("lab-cpu"), paths.PUBLISHED_RUNS, tmp_path / "runs.zip")
+        report_archive.share(load("lab-cpu"), paths.PUBLISHED_RUNS, tmp_path / "runs.zip")
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import breakeven, intervals, machine_speed, statistics, statistics_tables, tables
+from runners.analyse import intervals, results, step_cost, summarise
+from runners.core import format, machine_speed
+from runners.report.chapters import throughput as throughput_chapter
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -13,36 +15,36 @@ PROFILE = synthetic_runs.PROFILE
 @pytest.fixture(scope="module")
 def five(tmp_path_factory):
     runs = synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=5, prompts=16)
-    return tables.cells(runs, PROFILE), tables.requests(runs, PROFILE)
+    return results.cells(runs, PROFILE), results.requests(runs, PROFILE)
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
     runs = synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=1, prompts=16)
-    return tables.cells(runs, PROFILE), tables.requests(runs, PROFILE)
+    return results.cells(runs, PROFILE), results.requests(runs, PROFILE)
 
 
 def test_interval_is_deterministic_and_holds_the_mean():
     values = [10.0, 11.0, 9.5, 10.2, 10.8]
-    a, b = statistics.interval(values, seed=1), statistics.interval(values, seed=1)
+    a, b = intervals.interval(values, seed=1), intervals.interval(values, seed=1)
     assert a == b and a.lo < np.mean(values) == a.point < a.hi and a.n == 5
 
 
 @pytest.mark.parametrize(("values", "bounds"), [([3.0], None), ([3.0, 3.0, 3.0], (3.0, 3.0))])
 def test_degenerate_values(values, bounds):
-    found = statistics.interval(values)
+    found = intervals.interval(values)
     assert found.point == 3.0
     assert (found.lo, found.hi) == bounds if bounds else np.isnan(found.lo)
 
 
 def test_no_values():
-    found = statistics.interval([])
-    assert np.isnan(found.point) and found.text() == tables.NOT_MEASURED
+    found = intervals.interval([])
+    assert np.isnan(found.point) and found.text() == format.NOT_MEASURED
 
 
 def test_small_samples_are_widened():
     assert intervals.expanded(0.95, 5) > intervals.expanded(0.95, 50) > 0.95
-    found = statistics.interval([1.0, 2.0, 4.0])
+    found = intervals.interval([1.0, 2.0, 4.0])
     assert (found.lo, found.hi) == (1.0, 4.0)  # three repeats: the whole range
 
 
@@ -60,27 +62,27 @@ def test_side_and_map():
 
 def test_summary_counts_voids_and_leaves_them_out(five):
     cells, requests = five
-    summary = statistics.summarise(cells, requests)
+    summary = summarise.summarise(cells, requests)
     point = summary.query("configuration == 'llamacpp-ngram' and workload == 'edit' and concurrency == 16").iloc[0]
     assert (point.n_repeats, point.n_void) == (4, 1)
-    good = tables.ok(cells).query("configuration == 'llamacpp-ngram' and workload == 'edit' and concurrency == 16")
+    good = results.ok(cells).query("configuration == 'llamacpp-ngram' and workload == 'edit' and concurrency == 16")
     assert point.throughput == pytest.approx(good.output_tokens_per_second.mean())
     assert set(summary.unit) == {intervals.REPEATS}
     assert (summary.throughput_lo <= summary.throughput).all() and (summary.throughput <= summary.throughput_hi).all()
 
 
 def test_few_repeats_resample_requests_and_say_so(one):
-    summary = statistics.summarise(*one)
+    summary = summarise.summarise(*one)
     measured = summary[summary.n_repeats > 0]
     assert set(measured.unit) == {intervals.WITHIN_RUN}
-    for metric in set(statistics.METRICS) - {"goodput"}:
+    for metric in set(summarise.METRICS) - {"goodput"}:
         assert (measured[f"{metric}_lo"] <= measured[metric]).all()
         assert (measured[metric] <= measured[f"{metric}_hi"]).all()
 
 
 def test_the_pool_within_a_run_resamples_each_workload_for_itself(one):
     cells, requests = one
-    summary = statistics.summarise(cells, requests, with_pooled=True)
+    summary = summarise.summarise(cells, requests, with_pooled=True)
     at = summary[(summary.configuration == "vllm-ngram") & (summary.concurrency == 1)].set_index("workload")
     width = (at.stream_hi - at.stream_lo) / at.stream
     # The workloads differ by a third; that difference is the plan's and must not widen the pool's interval.
@@ -90,7 +92,7 @@ def test_the_pool_within_a_run_resamples_each_workload_for_itself(one):
 
 def test_without_requests_few_repeats_have_no_bounds(one):
     cells, requests = one
-    summary = statistics.summarise(cells, requests.iloc[0:0])
+    summary = summarise.summarise(cells, requests.iloc[0:0])
     measured = summary[summary.n_repeats > 0]
     assert measured.throughput_lo.isna().all() and measured.throughput.notna().all()
     assert set(measured.unit) == {intervals.NOTHING}
@@ -98,7 +100,7 @@ def test_without_requests_few_repeats_have_no_bounds(one):
 
 def test_pooled_is_all_tokens_over_all_seconds(five):
     cells, _ = five
-    pooled = statistics.pooled(cells)
+    pooled = summarise.pooled(cells)
     row = pooled.query("configuration == 'vllm-base' and concurrency == 4 and repeat == 2").iloc[0]
     own = cells.query("configuration == 'vllm-base' and concurrency == 4 and repeat == 2")
     assert row.output_tokens_per_second == pytest.approx(own.output_tokens.sum() / own.seconds.sum())
@@ -116,8 +118,8 @@ def over_base(cells, requests, configuration, workload, concurrency):
     """Throughput of a configuration over its engine's base at one point."""
     at = cells[(cells.workload == workload) & (cells.concurrency == concurrency)]
     own = at[at.configuration == configuration]
-    base = tables.base_of(cells, own.engine.iloc[0]) if len(own) else None
-    return statistics.ratio_of(own, at[at.configuration == base], requests)
+    base = results.base_of(cells, own.engine.iloc[0]) if len(own) else None
+    return summarise.ratio_of(own, at[at.configuration == base], requests)
 
 
 def test_ratio_is_paired_by_repeat(five):
@@ -153,10 +155,10 @@ def test_a_ratio_holds_what_the_machine_itself_moved(five):
 
     own, base = (cells[cells.configuration == n] for n in ("vllm-ngram", "vllm-base"))
     own, base = own.assign(machine_gflops=6.0), base.assign(machine_gflops=8.0)
-    before = statistics.ratio_of(own.drop(columns="machine_gflops"), base, requests, "tpot_ms")
-    after = statistics.ratio_of(own, base, requests, "tpot_ms")
+    before = summarise.ratio_of(own.drop(columns="machine_gflops"), base, requests, "tpot_ms")
+    after = summarise.ratio_of(own, base, requests, "tpot_ms")
     assert after.lo == pytest.approx(before.lo * 6 / 8) and after.hi == before.hi  # its time was too long
-    assert breakeven.step_costs(pd.concat([own, base]), requests).step_cost_lo.notna().any()
+    assert step_cost.step_costs(pd.concat([own, base]), requests).step_cost_lo.notna().any()
 
 
 def test_the_machines_speed_is_a_number_of_this_machine():
@@ -184,6 +186,6 @@ def test_ratio_without_base_or_cells(five):
 
 
 def test_empty_ledger(tmp_path):
-    empty = tables.cells(tmp_path, PROFILE), tables.requests(tmp_path, PROFILE)
-    assert statistics.summarise(*empty, with_pooled=True).empty
-    assert statistics_tables.gates_table(empty[0]).empty
+    empty = results.cells(tmp_path, PROFILE), results.requests(tmp_path, PROFILE)
+    assert summarise.summarise(*empty, with_pooled=True).empty
+    assert throughput_chapter.gates_table(empty[0]).empty

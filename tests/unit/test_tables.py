@@ -6,8 +6,11 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners import profile, tables
-from runners.errors import UserError
+from runners.analyse import results
+from runners.core import format
+from runners.core.errors import UserError
+from runners.profiles import load
+from runners.report.chapters import throughput as throughput_chapter
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -18,7 +21,7 @@ def runs(tmp_path_factory):
 
 
 def test_one_row_a_key_and_the_ok_attempt_wins(runs):
-    cells = tables.cells(runs, PROFILE)
+    cells = results.cells(runs, PROFILE)
     assert not cells.key.duplicated().any()
     assert len(cells) == 5 * 2 * 3 * 3
     retried = cells[cells.attempts > 1]
@@ -32,19 +35,19 @@ def test_one_row_a_key_and_the_ok_attempt_wins(runs):
 )
 def test_resolve_takes_the_last_ok_else_the_last(statuses, expected):
     rows = [{"key": "a", "status": s, "n": i} for i, s in enumerate(statuses)]
-    assert [r["n"] for r in tables.resolve(rows)] == [expected]
+    assert [r["n"] for r in results.resolve(rows)] == [expected]
 
 
 def test_void_cells_stay_with_their_reason(runs):
-    cells = tables.cells(runs, PROFILE)
-    void = tables.voids(cells)
+    cells = results.cells(runs, PROFILE)
+    void = throughput_chapter.voids(cells)
     assert void.configuration.tolist() == ["llamacpp-ngram"]
     assert void.reason.iloc[0].startswith("machine busy") and void["raw tok/s"].iloc[0] > 0
-    assert len(tables.ok(cells)) == len(cells) - 1
+    assert len(results.ok(cells)) == len(cells) - 1
 
 
 def test_order_is_engine_then_base_first(runs):
-    names = list(dict.fromkeys(tables.cells(runs, PROFILE).configuration))
+    names = list(dict.fromkeys(results.cells(runs, PROFILE).configuration))
     assert names == [
         "llamacpp-base",
         "llamacpp-ngram",
@@ -55,27 +58,27 @@ def test_order_is_engine_then_base_first(runs):
 
 
 def test_requests_belong_to_the_chosen_attempt(runs):
-    requests = tables.requests(runs, PROFILE)
+    requests = results.requests(runs, PROFILE)
     assert len(requests) == 5 * 2 * 3 * 3 * 16
     assert set(requests[requests.key == "vllm-base-chat-c4-r0"].attempt) == {2}
-    assert set(tables.requests(runs, PROFILE, "vllm-ngram").configuration) == {"vllm-ngram"}
+    assert set(results.requests(runs, PROFILE, "vllm-ngram").configuration) == {"vllm-ngram"}
 
 
 def test_statuses_tell_what_is_not_measured_here(runs):
-    statuses = tables.statuses(runs, PROFILE).set_index("configuration")
+    statuses = results.statuses(runs, PROFILE).set_index("configuration")
     assert statuses.status["vllm-base"] == "measured"
-    assert statuses.status["vllm-eagle3-untrained"] == tables.NOT_MEASURED
+    assert statuses.status["vllm-eagle3-untrained"] == format.NOT_MEASURED
     assert statuses.reason["vllm-eagle3-untrained"] == "the engine could not be installed"
     assert statuses["void cells"].sum() == 1
 
 
 def test_nothing_measured_gives_empty_frames_with_columns(tmp_path):
-    cells = tables.cells(tmp_path, PROFILE)
-    assert cells.empty and {*tables.FIXED, "attempts", "reason"} <= set(cells.columns)
-    assert tables.requests(tmp_path, PROFILE).columns.tolist() == tables.REQUEST_COLUMNS
-    statuses = tables.statuses(tmp_path, PROFILE)
-    assert len(statuses) == len(profile.load(PROFILE).configurations) and set(statuses.status) == {tables.NOT_MEASURED}
-    assert tables.statuses(tmp_path, "no-such-profile").empty
+    cells = results.cells(tmp_path, PROFILE)
+    assert cells.empty and {*results.FIXED, "attempts", "reason"} <= set(cells.columns)
+    assert results.requests(tmp_path, PROFILE).columns.tolist() == results.REQUEST_COLUMNS
+    statuses = results.statuses(tmp_path, PROFILE)
+    assert len(statuses) == len(load.load(PROFILE).configurations) and set(statuses.status) == {format.NOT_MEASURED}
+    assert results.statuses(tmp_path, "no-such-profile").empty
 
 
 NAMES = {"configuration": "vllm-base", "engine": "vllm", "method": "none", "workload": "chat"}
@@ -99,13 +102,13 @@ def _ledger(tmp_path, *lines):
 def test_bad_lines_are_named(tmp_path, line, said):
     good = json.dumps({"key": "a", "schema_version": 1, "concurrency": 1, "repeat": 0, "status": "ok"} | NAMES)
     with pytest.raises(UserError, match=said):
-        tables.cells(_ledger(tmp_path, good, line), PROFILE)
+        results.cells(_ledger(tmp_path, good, line), PROFILE)
 
 
 def test_unknown_fields_are_kept_as_they_are(tmp_path):
     row = {"key": "a", "schema_version": 1, "concurrency": 1, "repeat": 0, "status": "ok", "something_new": {"a": 1}}
     row |= NAMES
-    cells = tables.cells(_ledger(tmp_path, json.dumps(row)), PROFILE)
+    cells = results.cells(_ledger(tmp_path, json.dumps(row)), PROFILE)
     assert cells.something_new.iloc[0] == {"a": 1}
     assert pd.isna(cells.k.iloc[0])
 
@@ -115,13 +118,13 @@ def test_unreadable_parquet_is_a_user_error(tmp_path):
     root = _ledger(tmp_path, row)
     (root / PROFILE / "vllm-base" / "requests.parquet").write_bytes(b"no parquet")
     with pytest.raises(UserError, match=r"vllm-base/requests.parquet cannot be read"):
-        tables.requests(root, PROFILE)
+        results.requests(root, PROFILE)
 
 
 def test_points_come_from_profile_and_ledger(runs):
-    points = tables.points(PROFILE, tables.cells(runs, PROFILE))
+    points = results.points(PROFILE, results.cells(runs, PROFILE))
     assert ("chat", 1) in points and ("all", 16) in points and len(points) == 9
 
 
 def test_slug():
-    assert tables.slug("sglang-eagle3-aq-medai") == "sglang_eagle3_aq_medai"
+    assert format.slug("sglang-eagle3-aq-medai") == "sglang_eagle3_aq_medai"

@@ -6,10 +6,15 @@ import math
 import pytest
 import synthetic_runs
 
-from runners import breakeven, figures, reasons, reported, sentences, statistics, tables, verdict
-from runners.errors import UserError
-from runners.intervals import Interval
-from runners.profile import load
+from runners.analyse import reported, results, step_cost, summarise
+from runners.analyse.intervals import Interval
+from runners.analyse.verdict import decide, explain, store
+from runners.core import format
+from runners.core.errors import UserError
+from runners.profiles.load import load
+from runners.report.chapters import acceptance as acceptance_chapter
+from runners.report.chapters import throughput as throughput_chapter
+from runners.report.chapters import verdict as verdict_chapter
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -21,22 +26,22 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(runs):
-    return verdict.of(runs, PROFILE)
+    return decide.of(runs, PROFILE)
 
 
 @pytest.mark.parametrize(
     ("triple", "answer"),
     [
-        ((1.2, 1.1, 1.3), reasons.YES),
-        ((0.8, 0.7, 0.9), reasons.NO),
-        ((1.2, 0.9, 1.5), reasons.UNDECIDED),
-        ((1.0, 0.99, 1.01), reasons.NONE),
-        ((1.02, 1.005, 1.05), reasons.UNDECIDED),  # above 1, but by less than the margin
-        ((1.2, math.nan, math.nan), reasons.UNDECIDED),
+        ((1.2, 1.1, 1.3), explain.YES),
+        ((0.8, 0.7, 0.9), explain.NO),
+        ((1.2, 0.9, 1.5), explain.UNDECIDED),
+        ((1.0, 0.99, 1.01), explain.NONE),
+        ((1.02, 1.005, 1.05), explain.UNDECIDED),  # above 1, but by less than the margin
+        ((1.2, math.nan, math.nan), explain.UNDECIDED),
     ],
 )
 def test_answer(triple, answer):
-    assert reasons.pays(Interval(*triple, 5), margin=0.03) == answer
+    assert explain.pays(Interval(*triple, 5), margin=0.03) == answer
 
 
 def _row(**changed):
@@ -55,11 +60,11 @@ def _row(**changed):
         (_row(tokens_per_step=2.0), "prefill and queueing"),
         (_row(capped_at=48), "capped at 48"),
         (_row(running=9), "9 requests ran at once, 16 without speculation"),
-        (_row(step_cost=math.nan), tables.NOT_MEASURED),
+        (_row(step_cost=math.nan), format.NOT_MEASURED),
     ],
 )
 def test_cause(row, said):
-    assert said in reasons.cause(row)
+    assert said in explain.cause(row)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +82,8 @@ def test_cause(row, said):
     ],
 )
 def test_kind_of_loss(row, eager, kind):
-    assert reasons.kind(row, eager) == kind
-    assert reasons.cause(row, eager).startswith(f"{kind}: " if kind else ("tokens", tables.NOT_MEASURED))
+    assert explain.kind(row, eager) == kind
+    assert explain.cause(row, eager).startswith(f"{kind}: " if kind else ("tokens", format.NOT_MEASURED))
 
 
 def test_graphs_lost_to_speculation_are_seen_in_the_load_phases(tmp_path):
@@ -88,8 +93,8 @@ def test_graphs_lost_to_speculation_are_seen_in_the_load_phases(tmp_path):
         (folder / "status.json").write_text("{}")
         starts = [{"ready_seconds": 1.0, "phases": [{"name": phase} for phase in phases]}]
         (folder / "timeline.json").write_text(json.dumps(starts))
-    assert tables.eager(tmp_path, PROFILE) == {"vllm-ngram"}
-    assert tables.eager("published", "lab-cpu") == set()  # eager on both sides is no fallback
+    assert results.eager(tmp_path, PROFILE) == {"vllm-ngram"}
+    assert results.eager("published", "lab-cpu") == set()  # eager on both sides is no fallback
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ def test_graphs_lost_to_speculation_are_seen_in_the_load_phases(tmp_path):
     ],
 )
 def test_flip(row, said):
-    assert said in reasons.flip(row)
+    assert said in explain.flip(row)
 
 
 def test_best_per_use(found):
@@ -116,86 +121,88 @@ def test_best_per_use(found):
     assert many["ratio"][0] > 1 and many["clear"] is True
     assert found["serve"] == "vllm-ngram"
     assert {(b["use"], b["workload"]) for b in found["by_workload"]} == {
-        (u, w) for u in verdict.USES for w in ("chat", "edit")
+        (u, w) for u in decide.USES for w in ("chat", "edit")
     }
 
 
 def test_points_answer_and_reason(found):
     points = {(p["configuration"], p["workload"], p["concurrency"]): p for p in found["points"]}
-    assert points["llamacpp-eagle3-untrained", "chat", 1]["pays"] == reasons.NO
+    assert points["llamacpp-eagle3-untrained", "chat", 1]["pays"] == explain.NO
     assert "nothing accepted" in points["llamacpp-eagle3-untrained", "chat", 1]["cause"]
-    assert points["vllm-ngram", "edit", 1]["pays"] == reasons.YES
-    assert points["llamacpp-ngram", "chat", 1]["pays"] == reasons.NO
+    assert points["vllm-ngram", "edit", 1]["pays"] == explain.YES
+    assert points["llamacpp-ngram", "chat", 1]["pays"] == explain.NO
 
 
 def test_what_is_missing_is_said(found):
     measured = {c["configuration"] for c in found["points"]} | {"llamacpp-base", "vllm-base"}
     assert {r["configuration"] for r in found["not_measured"]} == set(load(PROFILE).configurations) - measured
     assert found["void_cells"] == 1
-    assert "`vllm-eagle3-untrained`: not measured here" in verdict.markdown(found)
+    assert "`vllm-eagle3-untrained`: not measured here" in verdict_chapter.markdown(found)
 
 
 def test_a_configuration_without_every_workload_cannot_win_the_pool(runs):
-    cells, requests = tables.cells(runs, PROFILE), tables.requests(runs, PROFILE)
+    cells, requests = results.cells(runs, PROFILE), results.requests(runs, PROFILE)
     cells.loc[(cells.configuration == "vllm-ngram") & (cells.workload == "chat"), "status"] = "void"
-    found = verdict.decide(cells, requests, tables.statuses(runs, PROFILE), PROFILE)
+    found = decide.decide(cells, requests, results.statuses(runs, PROFILE), PROFILE)
     assert found["uses"]["throughput"]["configuration"] != "vllm-ngram"
     edit = [b for b in found["by_workload"] if b["workload"] == "edit" and b["use"] == "throughput"]
     assert edit[0]["configuration"] == "vllm-ngram"
 
 
 def test_write_and_load(runs, found):
-    assert verdict.write(runs, PROFILE) == found == verdict.load(runs, PROFILE)
+    assert store.write(runs, PROFILE) == found == store.load(runs, PROFILE)
     path = runs / PROFILE / "verdict.json"
     text = path.read_text()
     assert "NaN" not in text and json.loads(text)["schema_version"] == 1
-    verdict.write(runs, PROFILE)
+    store.write(runs, PROFILE)
     assert path.read_text() == text
 
 
 def test_load_says_what_to_do(tmp_path):
     with pytest.raises(UserError, match=f"make report PROFILE={PROFILE}"):
-        verdict.load(tmp_path, PROFILE)
+        store.load(tmp_path, PROFILE)
     folder = tmp_path / PROFILE
     folder.mkdir()
     (folder / "verdict.json").write_text("{")
     with pytest.raises(UserError, match="not JSON"):
-        verdict.load(tmp_path, PROFILE)
+        store.load(tmp_path, PROFILE)
 
 
 def test_tables(found):
-    table = verdict.table(found)
+    table = verdict_chapter.table(found)
     assert table.serve.notna().all() and set(table.workload) == {"all", "chat", "edit"}
-    assert len(verdict.points_table(found)) == len(found["points"])
-    assert verdict.pays_table(found).drop(columns="configuration").to_numpy().sum() == 18
-    assert verdict.markdown(found).startswith("| use | serve |")
-    assert verdict.costs(found).columns.tolist() == breakeven.COLUMNS
+    assert len(verdict_chapter.points_table(found)) == len(found["points"])
+    assert verdict_chapter.pays_table(found).drop(columns="configuration").to_numpy().sum() == 18
+    assert verdict_chapter.markdown(found).startswith("| use | serve |")
+    assert decide.costs(found).columns.tolist() == step_cost.COLUMNS
 
 
 def test_nothing_measured(tmp_path):
-    found = verdict.of(tmp_path, PROFILE)
+    found = decide.of(tmp_path, PROFILE)
     assert (
         found["serve"] is None
         and found["points"] == []
         and len(found["not_measured"]) == len(load(PROFILE).configurations)
     )
-    assert set(verdict.table(found).serve) == {tables.NOT_MEASURED}
-    assert tables.NOT_MEASURED in sentences.verdict(found) and tables.NOT_MEASURED in sentences.pays(found)
-    assert verdict.costs(found).empty
+    assert set(verdict_chapter.table(found).serve) == {format.NOT_MEASURED}
+    assert format.NOT_MEASURED in verdict_chapter.verdict_sentence(
+        found
+    ) and format.NOT_MEASURED in verdict_chapter.pays_sentence(found)
+    assert decide.costs(found).empty
 
 
 def _quoted(runs, profile=PROFILE):
     cells, requests, statuses = (
-        tables.cells(runs, profile),
-        tables.requests(runs, profile),
-        tables.statuses(runs, profile),
+        results.cells(runs, profile),
+        results.requests(runs, profile),
+        results.statuses(runs, profile),
     )
-    case, found = reported.case(), verdict.of(runs, profile)
-    summary = statistics.summarise(cells, requests, with_pooled=True)
+    case, found = reported.case(), decide.of(runs, profile)
+    summary = summarise.summarise(cells, requests, with_pooled=True)
     quoted = [
-        figures.comparison(profile, cells, requests, statuses, summary, verdict.costs(found), case),
-        figures.acceptances(cells, case, statuses),
-        figures.verdicts(found, cells, statuses, case),
+        throughput_chapter.quoted(profile, cells, requests, statuses, summary, decide.costs(found), case),
+        acceptance_chapter.quoted(cells, case, statuses),
+        verdict_chapter.quoted(found, cells, statuses, case),
     ]
     return quoted
 

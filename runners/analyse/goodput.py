@@ -1,0 +1,52 @@
+"""Goodput: the tokens a second of answers that meet a latency target, since throughput alone is not what people serve.
+
+A request meets the target when its time to first token and its time per output token both stay within the profile's
+limits (workload.latency_limits). Goodput is the output tokens of such requests over the cell's seconds.
+"""
+
+import pandas as pd
+
+from runners.analyse import results, summarise
+from runners.profiles.schema import LatencyLimits
+
+COLUMNS = ["configuration", "engine", "method", "workload", "concurrency", "goodput", "goodput_lo", "goodput_hi"]
+COLUMNS += ["met", "throughput", "n_repeats"]
+
+
+COLUMN = "goodput_tokens_per_second"
+
+
+def attach(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits | None) -> pd.DataFrame:
+    """Cells with COLUMN, the goodput of each one that counts; as they were where the profile sets no limits."""
+    if limits is None or cells.empty:
+        return cells
+    return _with(cells, of_cells(cells, requests, limits))
+
+
+def _with(cells: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
+    return cells.assign(**{COLUMN: cells.key.map(measured.set_index("key")["goodput"])})
+
+
+def of_cells(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) -> pd.DataFrame:
+    """`goodput` (tokens/s) and `met` (share of requests within the limits) of each cell that counts, by key."""
+    metrics = summarise.request_metrics(requests).merge(
+        requests[["key", "prompt_id", "output_tokens"]].drop_duplicates(["key", "prompt_id"]), on=["key", "prompt_id"]
+    )
+    met = (metrics.ttft_ms <= limits.ttft_ms) & (metrics.tpot_ms <= limits.tpot_ms)
+    by_key = metrics.assign(met=met, good=metrics.output_tokens.where(met, 0)).groupby("key")
+    sums = by_key.agg(met=("met", "mean"), good=("good", "sum")).reset_index()
+    good = results.ok(cells).merge(sums, on="key")
+    return good.assign(goodput=good.good / good.seconds)
+
+
+def table(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) -> pd.DataFrame:
+    """One row a (configuration, workload, concurrency): COLUMNS, with intervals over repeats."""
+    measured = of_cells(cells, requests, limits)
+    met = measured.groupby(COLUMNS[:5])["met"].mean().reset_index()
+    return summarise.summarise(_with(cells, measured), requests).merge(met, on=COLUMNS[:5])[COLUMNS]
+
+
+def best(found: pd.DataFrame) -> pd.DataFrame:
+    """The configuration and concurrency of the highest goodput by workload; empty where none meets the limits."""
+    some = found[found.goodput > 0].sort_values("goodput", ascending=False, kind="stable")
+    return some.drop_duplicates("workload").sort_values("workload")

@@ -1,0 +1,92 @@
+"""Which machine a set of runs comes from, and how fast and how steady it was with speculation off."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from runners.analyse import results
+from runners.core import files, provenance
+from runners.measure.ledger import Ledger
+
+ADVICE = "delete it: only what the machine was is lost"
+
+
+def _records(runs: str | Path, profile: str) -> Iterator[dict[str, Any]]:
+    """What each configuration's start noted of its machine; UserError for a record that cannot be read."""
+    for folder in results.folders(runs, profile):
+        file = folder / "environment.json"
+        if file.is_file():
+            yield files.read_json(file, dict, ADVICE)
+
+
+def identities(runs: str | Path, profile: str) -> set[str]:
+    """provenance.identity of every machine that these runs come from; empty where none is recorded."""
+    found = (record.get("hardware") for record in _records(runs, profile))
+    return {provenance.identity(h) for h in found if isinstance(h, dict) and h}
+
+
+def words(runs: str | Path, profile: str) -> str:
+    """CPU with its features, cores, GPUs and date of the first record."""
+    record = next(_records(runs, profile), None)
+    if record is None:
+        return "machine not recorded"
+    hardware = record.get("hardware")
+    hardware = hardware if isinstance(hardware, dict) else {}
+    features, cores, gpus = (hardware.get(name) for name in ("cpu_features", "cores", "gpus"))
+    cpu = hardware.get("cpu")
+    if cpu and isinstance(features, list) and features:
+        cpu = f"{cpu} ({' '.join(map(str, features))})"
+    gpus = f"{len(gpus)} x {gpus[0]}" if isinstance(gpus, list) and gpus else ""
+    cores = f"{cores} cores" if cores else ""
+    parts = [cpu, cores, gpus, str(record.get("recorded_at") or "")[:10]]
+    return ", ".join(str(p) for p in parts if p)
+
+
+def speeds(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """How fast and how steady either machine was with speculation off: one row an engine that both measured.
+
+    first, second: tables.cells. points: (workload, concurrency) of the base that both have; tpot: the second's TPOT
+    over the first's, their geometric mean; scatter_a, scatter_b: how far repeats of a point lie apart (standard
+    deviation of log TPOT, pooled over points; NaN without repeats). Ratios survive a machine that is slow, not
+    one that is unsteady: of two runs of one machine the one with less scatter is to be kept, whatever it says.
+    """
+    rows = []
+    for engine in sorted(set(first["engine"]) & set(second["engine"])):
+        means, scatters = [], []
+        for cells in (first, second):
+            good = results.ok(cells)
+            good = good[(good["configuration"] == results.base_of(cells, engine)) & good["tpot_ms_p50"].notna()]
+            logs = np.log(good["tpot_ms_p50"].astype(float)).groupby([good["workload"], good["concurrency"]])
+            means.append(logs.mean())
+            scatters.append(float(np.sqrt(logs.var().mean())))
+        apart = (means[1] - means[0]).dropna()
+        if len(apart):
+            rows.append([engine, len(apart), float(np.exp(apart.mean())), *scatters])
+    return pd.DataFrame(rows, columns=["engine", "points", "tpot", "scatter_a", "scatter_b"])
+
+
+def starts(first: Path, second: Path) -> float:
+    """Seconds to readiness of the second's servers over the first's: geometric mean over configurations that both
+    started, of each one's median. NaN where none is. In a virtual machine it tells a slow hour that no counter shows.
+    """
+    sides = []
+    for home in (first, second):
+        found = {p.name: [s["ready_seconds"] for s in Ledger(p).starts()] for p in home.iterdir() if p.is_dir()}
+        sides.append(pd.Series({name: np.log(np.median(v)) for name, v in found.items() if v}, dtype=float))
+    apart = (sides[1] - sides[0]).dropna()
+    return float(np.exp(apart.mean())) if len(apart) else np.nan
+
+
+def speed_drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
+    """The machine's own speed during one set of cells over that during another, by `gflops` before each
+    start; 1 where either was not probed.
+
+    Taken in full: a step that is all products of all cores slows by as much, another by less.
+    """
+    if not all("machine_gflops" in side for side in (own, base)):
+        return 1.0
+    sides = [np.log(side["machine_gflops"].astype(float)).mean() for side in (own, base)]
+    return float(np.exp(sides[0] - sides[1])) if np.isfinite(sides).all() else 1.0

@@ -1,0 +1,249 @@
+"""Reading ledgers back: what was measured, what is void, what is not measured here.
+
+Everything the analysis shows starts from these frames. Nothing is dropped on the way in: a void cell stays a
+row with its reasons, and a configuration without a ledger is a row of `statuses` that says why.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from runners.core import files, paths
+from runners.core.errors import UserError
+from runners.core.format import NOT_MEASURED
+from runners.measure.ledger import Ledger, ledger_lines
+from runners.profiles.load import is_yaml_path, load, load_if_known
+
+METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2, "draft_model": 3}
+
+# Fixed by the ledger's schema; more fields are welcome and kept.
+FIXED = [
+    "schema_version", "key", "profile", "configuration", "engine", "engine_version", "method", "k",
+    "workload", "concurrency", "context_tokens", "repeat", "forced_accept_length", "status", "reasons",
+    "requests", "output_tokens", "seconds", "output_tokens_per_second", "stream_tokens_per_second_p50",
+    "ttft_ms_p50", "tpot_ms_p50", "steps", "drafted", "accepted", "accepted_per_position",
+    "max_running_requests", "count_source", "started_at",
+]  # fmt: skip
+EXTRA = [
+    "depth", "attempt", "running_peak", "capped_at", "equal_prefix_share", "reference_share",
+    "distinct_bigram_ratio", "neighbour_cores", "steal_share", "machine_gflops", "client_cpu_us_per_token",
+    "output_tokens_per_request", "warm_up_requests", "simulated",
+]  # fmt: skip
+REQUEST_COLUMNS = [
+    "configuration", "key", "attempt", "prompt_id", "intended_s", "sent_s", "first_token_s",
+    "last_token_s", "prompt_tokens", "output_tokens", "finish_reason", "error", "text",
+]  # fmt: skip
+TEXT = {
+    "simulated",
+    "key", "profile", "configuration", "engine", "engine_version", "method", "workload", "status",
+    "reasons", "accepted_per_position", "count_source", "started_at", "depth",
+}  # fmt: skip
+
+
+def method_rank(method: str) -> int:
+    """Base first, then n-gram, then EAGLE-3, then anything newer: the order of every table and legend."""
+    return METHOD_ORDER.get(method, len(METHOD_ORDER))
+
+
+def home(runs_root: str | Path, profile: str) -> Path:
+    """The folder of a profile's runs, for a profile given by name or as a YAML file."""
+    return paths.runs_root(runs_root) / (load(profile).name if is_yaml_path(profile) else profile)
+
+
+def resolve(rows: list[dict]) -> list[dict]:
+    """One row a key: of several attempts the last that is ok, else the last. `attempts` says how many there
+    were.
+    """
+    chosen: dict[str, dict] = {}
+    attempts: dict[str, int] = {}
+    for row in rows:
+        key = row["key"]
+        attempts[key] = attempts.get(key, 0) + 1
+        if key not in chosen or row.get("status") == "ok" or chosen[key].get("status") != "ok":
+            chosen[key] = row
+    return [row | {"attempts": attempts[key]} for key, row in chosen.items()]
+
+
+def folders(runs_root: str | Path, profile: str) -> list[Path]:
+    """The configuration folders of a profile's runs, by name."""
+    base = home(runs_root, profile)
+    if not base.is_dir():
+        return []
+    marks = ("cells.jsonl", "status.json")
+    return sorted(f for f in base.iterdir() if f.is_dir() and any((f / m).is_file() for m in marks))
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    for column in frame.columns:
+        if column not in TEXT:
+            frame[column] = pd.to_numeric(frame[column], errors="coerce")
+    for column in ("concurrency", "repeat", "attempts"):
+        frame[column] = frame[column].astype("int64")
+    return frame
+
+
+def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
+    """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if
+    none.
+
+    Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts` and
+    `reason` (the reasons as one text). Raises UserError for a line that cannot be read or has another schema
+    version.
+    """
+    rows = []
+    for folder in folders(runs_root, profile):
+        path = folder / "cells.jsonl"
+        if path.is_file():
+            rows += resolve(ledger_lines(path, whole=True))
+    known = [*FIXED, *EXTRA, "attempts"]
+    extra = sorted({name for row in rows for name in row} - set(known))
+    frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)
+    if frame.empty:
+        frame = frame.astype({"concurrency": "int64", "repeat": "int64", "attempts": "int64"})
+        return frame.assign(reason=pd.Series(dtype=object), rank=pd.Series(dtype="int64")).drop(columns="rank")
+    # A field this version does not know may hold anything: only the known ones are made numbers.
+    frame = pd.concat([_typed(frame[known].copy()), frame[extra]], axis=1)
+    frame["reason"] = [("; ".join(r) if isinstance(r, list) else "") for r in frame.reasons]
+    return ordered(frame, ["workload", "concurrency", "repeat", "key"])
+
+
+def ordered(frame: pd.DataFrame, then: list[str]) -> pd.DataFrame:
+    """Sort by engine, method (base first), configuration, then the given columns: one order everywhere.
+
+    Workload "all", the pool of the others, comes after them.
+    """
+    ranks = {"_rank": [method_rank(m) for m in frame.method]}
+    if "workload" in then:
+        ranks["_pool"] = frame.workload == "all"
+        then = ["_pool", *then]
+    ranked = frame.assign(**ranks).sort_values(["engine", "_rank", "configuration", *then], kind="stable")
+    return ranked.drop(columns=list(ranks)).reset_index(drop=True)
+
+
+def ok(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells that passed every gate: the only ones that enter an average."""
+    return frame[frame.status == "ok"]
+
+
+def requests(runs_root: str | Path, profile: str, configuration: str | None = None) -> pd.DataFrame:
+    """One row a request of the attempt that `cells` chose; seconds from the cell's start.
+
+    Empty with the same columns when there is no requests.parquet; UserError when one cannot be read.
+    """
+    frames = []
+    for folder in folders(runs_root, profile):
+        path = folder / "requests.parquet"
+        if (configuration and folder.name != configuration) or not path.is_file():
+            continue
+        try:
+            frame = pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{folder.name}/{path.name} cannot be read ({error}); measure that configuration again."
+            ) from error
+        if not {"key", "prompt_id"} <= set(frame.columns):
+            raise UserError(f"{folder.name}/{path.name} has other columns than requests; measure that again.")
+        frame = frame.reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
+        fault = _request_fault(frame)
+        if fault:
+            raise UserError(f"{folder.name}/{path.name}: {fault}; measure that configuration again.")
+        chosen = {r["key"]: r.get("attempt") for r in resolve(Ledger(folder).rows())}
+        # Rows without an attempt number come from a ledger that repeats nothing: keep them all.
+        wanted = [
+            k in chosen and (chosen[k] is None or pd.isna(a) or a == chosen[k])
+            for k, a in zip(frame.key, frame.attempt, strict=True)
+        ]
+        frames.append(frame[wanted])
+    if not frames:
+        return pd.DataFrame(columns=REQUEST_COLUMNS)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _request_fault(frame: pd.DataFrame) -> str | None:
+    """The first request that cannot have been: a time or a count that is none, or a last token before the first."""
+    columns = ["intended_s", "sent_s", "first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
+    for column in columns:
+        values = pd.to_numeric(frame[column], errors="coerce").astype(float)
+        text = not pd.api.types.is_numeric_dtype(frame[column])  # numbers that were written as words
+        wrong = frame[column].notna() & (text | ~(np.isfinite(values) & (values >= 0)))
+        if wrong.any():
+            return f"request {frame.prompt_id[wrong].iloc[0]} has {column} = {frame[column][wrong].iloc[0]!s:.40}"
+    for early, late in (("sent_s", "first_token_s"), ("first_token_s", "last_token_s")):
+        wrong = frame[early].astype(float) > frame[late].astype(float)
+        if wrong.any():
+            return f"request {frame.prompt_id[wrong].iloc[0]} has its {late} before its {early}"
+    return None
+
+
+def planned(profile: str) -> pd.DataFrame:
+    """configuration, engine, method that the profile names; empty if there is no such profile here."""
+    found = load_if_known(profile)
+    rows = [
+        {"configuration": name, "engine": c.engine, "method": c.method}
+        for name, c in (found.configurations.items() if found else ())
+    ]
+    return pd.DataFrame(rows, columns=["configuration", "engine", "method"])
+
+
+def points(profile: str, measured: pd.DataFrame) -> list[tuple[str, int]]:
+    """(workload, concurrency) of the profile and of what was measured; workload "all" is the pool of them."""
+    found = load_if_known(profile)
+    workloads = dict.fromkeys([*(found.workload.prompt_sets if found else ()), *sorted(set(measured.workload))])
+    steps = sorted({*(found.workload.concurrencies if found else ()), *map(int, measured.concurrency)})
+    return [(w, c) for w in [*workloads, "all"] for c in steps]
+
+
+def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
+    """configuration, engine, method, status (measured | partly measured | not measured here), reason, ok and
+    void cells.
+    """
+    measured = cells(runs_root, profile)
+    found = {f.name: f for f in folders(runs_root, profile)}
+    plan_rows = planned(profile).set_index("configuration")
+    rows = []
+    for name in dict.fromkeys([*plan_rows.index, *found]):
+        own = measured[measured.configuration == name]
+        first = own.iloc[0] if len(own) else (plan_rows.loc[name] if name in plan_rows.index else {})
+        status, reason = (NOT_MEASURED, "no run of this profile on this machine yet")
+        if len(own):
+            status, reason = "measured", None
+        path = found[name] / "status.json" if name in found else None
+        if path is not None and path.is_file():
+            said = files.read_json(path, dict, "delete it and run the report again")
+            status, reason = said.get("status", status), said.get("reason")
+        rows.append(
+            {
+                "configuration": name,
+                "engine": first.get("engine") if len(first) else None,
+                "method": first.get("method", "none") if len(first) else "none",
+                "status": status,
+                "reason": reason or "",
+                "ok cells": int((own.status == "ok").sum()),
+                "void cells": int((own.status != "ok").sum()),
+            }
+        )
+    columns = ["configuration", "engine", "method", "status", "reason", "ok cells", "void cells"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return ordered(frame.assign(engine=frame.engine.fillna("")), ["configuration"]) if len(frame) else frame
+
+
+def eager(runs_root: str | Path, profile: str) -> set[str]:
+    """Configurations that started without capturing graphs although their engine's base captured some.
+
+    By the load phases of their last start; a configuration without a recorded start is in no doubt.
+    """
+    found = load_if_known(profile)
+    captured = {}
+    for folder in folders(runs_root, profile):
+        starts = Ledger(folder).starts()
+        if starts:
+            captured[folder.name] = any("graph" in phase["name"] for phase in starts[-1]["phases"])
+    names = found.configurations if found else {}
+    return {n for n in captured if n in names and not captured[n] and captured.get(found.base_of(n) or n)}
+
+
+def base_of(frame: pd.DataFrame, engine: str) -> str | None:
+    """The configuration of that engine without speculation: what its others are compared with."""
+    names = sorted(frame[(frame.engine == engine) & (frame.method == "none")].configuration.unique())
+    return names[0] if names else None

@@ -1,0 +1,75 @@
+"""Does it reproduce? Runs of the same profile set beside this report's: ratio by ratio, use by use, claim by claim.
+
+data/elsewhere/<machine>/<profile>/ holds other machines' runs, as `publish --machine` left them; a report of one's own
+is set beside the published one too. Speeds of two machines are not compared, but for how fast and steady each was.
+"""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from runners.analyse import compare_runs, crossover, results, step_cost
+from runners.core import paths
+
+PLACE = paths.DATA / "elsewhere"
+HERE = "this report"
+PUBLISHED = "the published run"
+NOTHING = "No other runs of this profile stand beside these"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One set of runs of a profile; what is derived from it is derived once."""
+
+    name: str
+    runs: Path
+    profile: str
+
+    @functools.cached_property
+    def cells(self) -> pd.DataFrame:
+        return results.cells(self.runs, self.profile)
+
+    @functools.cached_property
+    def requests(self) -> pd.DataFrame:
+        return results.requests(self.runs, self.profile)
+
+    @functools.cached_property
+    def costs(self) -> pd.DataFrame:
+        """breakeven.step_costs without the pool of workloads."""
+        rows = step_cost.step_costs(self.cells, self.requests)
+        return rows[rows.workload != "all"]
+
+    @functools.cached_property
+    def points(self) -> dict[str, pd.DataFrame]:
+        """engine -> step_model.points."""
+        return crossover.points(self.cells, self.requests, crossover.drafters(self.profile))
+
+
+def sides(runs: str | Path, profile: str, place: Path = PLACE) -> list[Side]:
+    """This report's runs first, then every other set of the same profile; empty where this report holds no cell."""
+    found = [Side(HERE, paths.runs_root(runs), profile)]
+    cells = found[0].cells
+    # What a stand-in said is set beside nothing.
+    if cells.empty or ("simulated" in cells and cells.simulated.isin([True]).any()):
+        return []
+    others = [(PUBLISHED, paths.PUBLISHED_RUNS)]
+    others += [(folder.name, folder) for folder in sorted(place.iterdir() if place.is_dir() else ())]
+    found += [Side(name, root, profile) for name, root in others if root.resolve() != found[0].runs.resolve()]
+    return [side for side in found if len(side.cells)]
+
+
+def drawn(found: list[Side]) -> pd.DataFrame:
+    """For the chart: runs, configuration, engine, method, workload, concurrency, what, outcome, and the ratio here and
+    there with `_lo`, `_hi`.
+    """
+    names = ["configuration", "engine", "method"]
+    parts = []
+    for other in found[1:]:
+        pairs = compare_runs.pairs(found[0].costs, other.costs)
+        for title, column in (("here", "a"), ("there", "b")):
+            pairs[[title, f"{title}_lo", f"{title}_hi"]] = pairs[column].tolist() if len(pairs) else None
+        pairs = pairs.merge(found[0].costs[names].drop_duplicates(), on="configuration")
+        parts.append(pairs.drop(columns=["a", "b"]).assign(runs=other.name))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["runs", *names])

@@ -1,0 +1,25 @@
+"""`specverdict book`: build the book from runs that are there; nothing is measured."""
+
+import argparse
+
+from runners.commands import arguments
+from runners.core import paths
+from runners.profiles.load import load
+from runners.report import archive, book
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.add_profile(parser)
+    parser.add_argument("--runs", default="published", help="published, local, a folder, or an archive of `share`")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Build it and print its first page; an archive brings its own profile."""
+    runs = archive.runs_root(args.runs)
+    if archive.is_archive(args.runs):
+        index = book.build(runs, archive.profile_of(runs), paths.BUILD / "book")
+    else:
+        profile = load(args.profile)
+        index = book.build(runs, profile.name, book.place(profile.simulated))
+    print(f"book: {index}")
+    return 0

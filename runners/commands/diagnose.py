@@ -1,0 +1,52 @@
+"""`specverdict diagnose`: why a drafter fails, on the terminal (drafter/diagnose.py finds out)."""
+
+import argparse
+from pathlib import Path
+
+from runners.commands import arguments
+from runners.core import paths
+from runners.drafter.diagnose import diagnose
+from runners.drafter.faults import CAUSES, NEXT
+from runners.profiles.load import load
+from runners.profiles.profile import Profile
+
+
+def show(profile: Profile, configuration: str, runs: Path) -> int:
+    found = diagnose(profile, configuration, runs, say=lambda _: None)
+    print(f"{configuration}: drafter {profile.configuration(configuration).drafter}\n\nFiles")
+    for f in found.findings:
+        print(f"  {f.level:8} {f.text}" + (f"\n           fix: {f.fix}" if f.fix else ""))
+    if not found.findings:
+        print("  nothing to remark")
+    print("\nMeasured")
+    if found.measured:
+        m = found.measured
+        survival = ", ".join(f"{s:.3f}" for s in m["survival"])
+        print(f"  accept length {1 + m['accepted'] / m['steps']:.3f} over {m['steps']:,} steps; survival {survival}")
+    else:
+        print("  not measured here")
+    print("\nReplayed on held-out answers")
+    for words, row in found.what_if.items():
+        print(f"  {row['accept_length']:.3f}  {words}")
+    if not found.what_if:
+        print("  not here: it needs captured text and the reference environment")
+    print("\nLikely causes, most likely first")
+    for number, one in enumerate(found.causes, start=1):
+        gain = f" (undoing it gains {one.gain:.2f})" if one.gain else ""
+        print(f"  {number}. {CAUSES.get(one.name, one.name)}{gain}")
+        for line in one.evidence:
+            print(f"     - {line}")
+        print(f"     next: {NEXT.get(one.name, 'replay and serve it again')}")
+    if not found.causes:
+        print("  none found")
+    return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.add_profile(parser)
+    arguments.add_runs(parser, "local")
+    parser.add_argument("--configuration", required=True, help="one with an EAGLE-3 drafter")
+
+
+def main(args: argparse.Namespace) -> int:
+    return show(load(args.profile), args.configuration, paths.runs_root(args.runs))

@@ -1,0 +1,1 @@
+"""`specverdict preflight`: the target, the machine, each configuration, each command line."""

@@ -1,0 +1,116 @@
+"""Pre-flight of one configuration: port, engine and its version, SGLang's patch, drafter against target."""
+
+from collections.abc import Iterator
+
+from runners.core import checkpoint
+from runners.core.checkpoint import read_text_config
+from runners.core.errors import UserError
+from runners.core.finding import Finding
+from runners.drafter import compatibility
+from runners.engines import environments, layer_ids, sglang_patch
+from runners.engines.command import Files
+from runners.engines.environments import installed_version
+from runners.profiles.profile import Profile
+from runners.profiles.schema import Configuration, EngineSpec
+from runners.serve import model_files
+from runners.serve.ports import check_port
+
+
+def check(profile: Profile, name: str) -> Iterator[Finding]:
+    chosen = profile.configuration(name)
+    if chosen.attach:
+        yield Finding("note", f"attaches to {chosen.attach.url}: its own process is not looked at")
+        return
+    spec = profile.engines[chosen.engine]
+    if spec.port:
+        try:
+            check_port(spec.host, spec.port)
+        except UserError as error:
+            yield Finding("blocker", str(error), "stop it, or set another `port`")
+    if spec.host not in ("127.0.0.1", "localhost", "::1"):
+        yield Finding("warning", f"it will listen on {spec.host}: others can reach it", "set host to 127.0.0.1")
+    yield from _engine(chosen, spec)
+    files = model_files.planned_files(profile, chosen.drafter)
+    if chosen.method == "eagle3":
+        yield from _drafter(profile, chosen, files)
+    if chosen.method == "draft_model" and chosen.drafter:
+        yield from _draft_model(profile, chosen, files)
+
+
+def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
+    if spec.environment and not environments.ready(spec.environment):
+        yield Finding("note", f"environment {spec.environment} is not made yet: `make report` makes it")
+        return
+    if spec.command:
+        yield Finding("note", f"started by {spec.command[0]}: its version is asked when it runs")
+        return
+    version = installed_version(spec, chosen.engine)
+    if version is None:
+        yield Finding(
+            "blocker", f"{spec.python} has no {chosen.engine}", "install it there, or set the engine's `python`"
+        )
+    elif version != spec.version:
+        words = f"{chosen.engine} {version} is installed, the profile says {spec.version}"
+        yield Finding("warning", words, "set `version` in the profile: flags, layer ids and rates follow it")
+    if chosen.engine == "sglang" and chosen.method == "eagle3" and version is not None:
+        try:
+            state, sentence = sglang_patch.check(sglang_patch.find(python=spec.python))
+        except UserError as error:
+            yield Finding("warning", str(error), "look at the installation")
+            return
+        level = {"needed": "blocker", "unknown": "warning"}.get(state, "note")
+        yield Finding(level, sentence, f"python -m runners patch apply --python {spec.python}")
+
+
+def _draft_model(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
+    """A whole model drafts: it has to be there, and to write the target's tokens."""
+    place = files.drafter_gguf if chosen.engine == "llamacpp" else files.drafter_folder
+    if place is None or not place.exists():
+        yield Finding("blocker", f"draft model {chosen.drafter} is not at {place}", "put it there, or set its path")
+        return
+    own, target = (read_text_config(f) if f and f.is_dir() else None for f in (files.drafter_folder, files.folder))
+    if own is None or target is None:
+        yield Finding("note", "the draft model's or the target's config is not here: vocabularies were not compared")
+    elif (sizes := [config.get("vocab_size") for config in (own, target)])[0] != sizes[1]:
+        words = f"draft model {chosen.drafter} knows {sizes[0]} tokens, the target {sizes[1]}"
+        yield Finding("blocker", words, "take one of the target's family: its drafts are compared token by token")
+
+
+def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
+    folder = files.drafter_folder
+    if folder is None or not folder.is_dir():
+        made = profile.drafters[chosen.drafter].made
+        if made:
+            yield Finding("note", f"drafter {chosen.drafter} is made when it is first served")
+        else:
+            yield Finding("blocker", f"drafter {chosen.drafter} is not at {folder}", "put it there, or set its path")
+        return
+    if not (folder / "model.safetensors").is_file() and any(folder.glob("*.bin")) or any(folder.glob("*-of-*")):
+        words = f"drafter {chosen.drafter} keeps its weights in another form: they were not held against the target"
+        yield Finding("warning", words, "convert it to one safetensors file to have it checked (pickles are not read)")
+        return
+    try:
+        drafter = checkpoint.read(folder)
+    except UserError as error:
+        yield Finding("blocker", str(error), "copy the drafter again")
+        return
+    target = read_text_config(files.folder) if files.folder else None
+    if target is None:
+        yield Finding("note", "the target's config is not here: the drafter was not held against it")
+        return
+    yield from compatibility.check(drafter, target, profile.target.context_length)
+    own, asked = drafter.config.get("max_position_embeddings"), profile.target.context_length
+    variable = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
+    env = profile.engines[chosen.engine].env | chosen.env
+    if chosen.engine == "sglang" and own and own < asked and env.get(variable) != "1":
+        words = f"SGLang refuses a drafter of {own:,} positions for {asked:,} without {variable}=1"
+        yield Finding("blocker", words, f"set env: {{{variable}: '1'}} in the configuration, or lower context_length")
+    ids = (drafter.config.get("eagle_config") or {}).get("eagle_aux_hidden_state_layer_ids")
+    if ids and chosen.engine == "sglang":
+        kind = "llama" if target.get("model_type") == "llama" else "deepseek_v2"
+        try:
+            means = layer_ids.boundaries(ids, "sglang", profile.engines["sglang"].version, kind)
+        except UserError as error:
+            yield Finding("warning", str(error), "set the engine's `version` to the release it is")
+            return
+        yield Finding("note", f"layer ids {ids} mean the inputs of layers {means} in this release")

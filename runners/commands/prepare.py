@@ -1,0 +1,61 @@
+"""`specverdict setup`: environments and model, before anything is measured."""
+
+import argparse
+
+from runners.commands import arguments
+from runners.core.errors import EngineUnavailable
+from runners.engines import environments
+from runners.profiles.load import load
+from runners.profiles.profile import Profile
+from runners.serve import model_files
+from runners.serve.ports import check_port
+
+
+def setup(profile: Profile, only: list[str] | None) -> int:
+    """Make what this profile needs; an engine that cannot be installed is an error here, since it was asked for."""
+    wanted = only or [s.environment for s in profile.engines.values() if s.environment]
+    if profile.target.dequantised and not only:
+        wanted.append("reference")
+    for name in wanted:
+        print(f"{name}: {environments.ensure(name, print)}")
+    if profile.target.package and not only:
+        for drafter in [None, *(n for n, d in profile.drafters.items() if d.made)]:
+            model_files.files(profile, drafter, print)
+    return 0
+
+
+def prepare_report(profile: Profile, only: list[str] | None) -> None:
+    """Environments, model and ports first: hours of measuring must not end at a path that was wrong from the start.
+
+    Raises UserError for a missing or wrong file, a port in use, a reference model that cannot be set up, and for an
+    engine that was asked for by name. Another engine that cannot be installed only loses its configurations.
+    """
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    chosen = {n: c for n, c in profile.configurations.items() if (not only or n in only) and c.attach is None}
+    for kind in dict.fromkeys(c.engine for c in chosen.values()):
+        spec = profile.engines[kind]
+        if spec.port is not None:
+            check_port(spec.host, spec.port)
+        try:
+            if spec.environment:
+                environments.ensure(spec.environment, say)
+        except EngineUnavailable as error:
+            if only:
+                raise
+            say(f"{kind}: its configurations will read «not measured here»: {error}")
+    if profile.gates.equal_to_reference_floor is not None:
+        environments.ensure("reference", say)
+    for drafter in dict.fromkeys(c.drafter for c in chosen.values()):
+        model_files.files(profile, drafter, say)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.add_profile(parser)
+    parser.add_argument("--engine", action="append", help="only these environments")
+
+
+def main(args: argparse.Namespace) -> int:
+    return setup(load(args.profile), args.engine)

@@ -1,0 +1,169 @@
+"""`specverdict read FILE`: what a log, a metrics text or a /server_info that somebody already has says.
+
+Engine and generation, load phases with times, acceptance with the definition the engine used and the recomputed
+one, running and queued requests, the outcome, the first real cause, and what to try.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from runners.core.errors import UserError
+from runners.readers.records import Counters, LogReading
+from runners.readers.registry import ENGINES, reader
+from runners.readers.sglang import read_server_info
+
+SAMPLE = 4000  # lines that are enough to tell whose log it is
+SHOWN = 8  # acceptance lines printed; --json has them all
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_METRIC = re.compile(r"^(vllm|sglang|llamacpp):\w+(?:\{[^}]*\})? [-+0-9.eNaIn]+$")
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The file's lines, without a terminal's colours; UserError when it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            for line in handle:
+                yield _COLOUR.sub("", line) if "\x1b" in line else line
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); give a log or a saved /metrics text.") from error
+
+
+def metrics_engine(path: Path) -> str | None:
+    """The engine whose /metrics text this is; None for a log."""
+    for line in itertools.islice(lines_of(path), SAMPLE):
+        if found := _METRIC.match(line.strip()):
+            return found[1]
+    return None
+
+
+def log_engine(path: Path) -> str:
+    """The engine whose reader explains most of the first lines; UserError when none explains any."""
+    sample = list(itertools.islice(lines_of(path), SAMPLE))
+    scores = {}
+    for name, module in ENGINES.items():
+        reading = module.read_log(sample)
+        scores[name] = (len(reading.phases) + len(reading.acceptance), -reading.unknown_lines)
+    best = max(scores, key=scores.get)
+    if scores[best][0] == 0:
+        raise UserError(
+            f"{path} looks like no log of {', '.join(sorted(ENGINES))} (no load phase, no acceptance line); name the "
+            "engine with --engine if it is one."
+        )
+    return best
+
+
+def server_info(path: Path) -> dict | None:
+    """A saved /server_info of SGLang (`sglang.read_server_info`); None for anything else."""
+    if not next(lines_of(path), "").lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads("".join(lines_of(path)))
+        return read_server_info(found) if "internal_states" in found else None
+    except (ValueError, TypeError):
+        return None  # a log whose first line begins so, or another program's answer
+
+
+def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = None) -> LogReading | Counters | dict:
+    """The reading of a log, the counters of a metrics text, or what a /server_info tells."""
+    if not path.is_file():
+        raise UserError(f"No file {path}; give a log, a saved /metrics text or a saved /server_info.")
+    if engine in (None, "sglang") and (info := server_info(path)):
+        return info
+    kind = metrics_engine(path)
+    if kind and engine in (None, kind):
+        return reader(kind).read_counters("".join(lines_of(path)))
+    chosen = engine or log_engine(path)
+    return reader(chosen).read_log(lines_of(path), num_draft_tokens)
+
+
+def show(file: str, engine: str | None, as_json: bool, num_draft_tokens: int | None) -> int:
+    found = read(Path(file), engine, num_draft_tokens)
+    if as_json:
+        print(json.dumps(found if isinstance(found, dict) else dataclasses.asdict(found), indent=1))
+    elif isinstance(found, dict):
+        print("\n".join(info_words(found)))
+    elif isinstance(found, Counters):
+        print("\n".join(metrics_words(found)))
+    else:
+        print("\n".join(log_words(found)))
+    return 0
+
+
+def metrics_words(c: Counters) -> list[str]:
+    words = [f"source      {c.source}"]
+    words.append(f"requests    running {_number(c.running)}, queued {_number(c.queued)}")
+    words.append(f"counts      steps {_number(c.steps)}, drafted {_number(c.drafted)}, accepted {_number(c.accepted)}")
+    if c.steps and c.accepted is not None:
+        words.append(f"recomputed  accept length {1 + c.accepted / c.steps:.3f} since the server's start")
+        if c.drafted:
+            words.append(f"            draft acceptance {c.accepted / c.drafted:.1%}, the bonus token not counted")
+        if c.accepted_per_position:
+            survival = ", ".join(f"{n / c.steps:.3f}" for n in c.accepted_per_position)
+            words.append(f"            survival by position {survival}")
+    words += [f"gauge       {name} {value:g} (of the last interval)" for name, value in c.gauges.items()]
+    return words
+
+
+def info_words(info: dict) -> list[str]:
+    """`sglang.read_server_info` in words: the cap that was really in force, and the accept length since the start."""
+    words = [f"source      sglang /server_info, version {info['version'] or '-'}"]
+    caps = info["effective_max_running_requests"], info["effective_max_running_requests_per_dp"]
+    words.append(f"cap         {_number(caps[0])} running requests, {_number(caps[1])} of each data-parallel rank")
+    length, tokens = info["avg_spec_accept_length"], info["num_draft_tokens"]
+    if length is not None:
+        words.append(f"acceptance  accept length {length:.3f} since the server's start, the bonus token counted in")
+        if tokens and tokens > 1:
+            share = (length - 1) / (tokens - 1)
+            words.append(f"recomputed  draft acceptance {share:.1%} of a chain's {tokens - 1} drafts")
+    return words
+
+
+def log_words(r: LogReading) -> list[str]:
+    words = [f"engine      {r.engine}" + (f", {r.generation}" if r.generation else "")]
+    words += [f"phase       {p.name}" + (f" at {p.at}" if p.at else "") for p in r.phases]
+    drafted = [a for a in r.acceptance if not a.idle]
+    for a in drafted[-SHOWN:]:
+        parts = [f"accept length {a.accept_length:.2f}" if a.accept_length is not None else "accept length -"]
+        if a.printed_rate is not None:
+            parts.append(f"rate {a.printed_rate:.2f} as printed ({a.definition})")
+        if a.recomputed_rate is not None:
+            parts.append(f"{a.recomputed_rate:.2f} recomputed (accepted / drafted)")
+        if a.running is not None:
+            parts.append(f"{a.running} running, {_number(a.queued)} queued")
+        words.append("acceptance  " + "; ".join(parts))
+    if len(drafted) > SHOWN:
+        words.append(f"            the last {SHOWN} of {len(drafted)} lines; --json has all")
+    counted = [a for a in drafted if a.drafted and a.accepted is not None]
+    if counted:
+        tokens = sum(a.drafted for a in counted)
+        share = sum(a.accepted for a in counted) / tokens
+        words.append(f"pooled      draft acceptance {share:.1%} of {tokens:,} drafted tokens")
+    if r.running_max is not None:
+        words.append(f"requests    {r.running_max} running at most")
+    words.append(f"outcome     {r.outcome}")
+    if r.cause:
+        words.append(f"cause       {r.cause} [{r.cause_kind}]")
+    if r.advice:
+        words.append(f"try         {r.advice}")
+    words.append(f"lines       {r.lines:,}, of which {r.unknown_lines:,} in no form this reader knows")
+    return words
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="a log, a saved /metrics text or a saved /server_info")
+    parser.add_argument("--engine", choices=sorted(ENGINES), help="whose it is, if it is not recognised")
+    parser.add_argument("--json", action="store_true", help="the whole reading as JSON")
+    parser.add_argument("--num-draft-tokens", type=int, help="SGLang's setting, where the log does not tell it")
+
+
+def main(args: argparse.Namespace) -> int:
+    return show(args.file, args.engine, args.json, args.num_draft_tokens)

@@ -1,0 +1,125 @@
+"""`specverdict rehearse --profile NAME`: the whole report of a profile against stand-in engines.
+
+It proves the plumbing before anybody spends a long load on it: every configuration's command line, load phases, cap,
+counters, cells, gates, notebooks and the book. Engines are runners/standins/engine.py at the pace of the reported
+table, loads are compressed and answers short. Everything is marked simulated, lives in build/rehearsal/ and is
+refused by `publish`, `readme` and the claims.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import yaml
+
+from runners.analyse import reported
+from runners.commands import arguments, run_report
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.core.paths import SCRIPTS
+from runners.profiles.load import load
+from runners.profiles.profile import Profile
+
+STANDIN = SCRIPTS.parent / "standins" / "engine.py"
+FOLDER = paths.BUILD / "rehearsal"
+OUTPUT_TOKENS = 64
+LOAD_SECONDS = 2.0
+STEP_COST = 1.6  # of a speculative step, where the reported table has no such row
+LENGTH = 2.5  # accept length of a drafter that the reported table does not know
+FULL = 128
+KINDS = ("sglang", "vllm")
+FAULTS = ("die", "stall", "lie")
+
+
+def rehearse(profile: Profile, faults: bool = False) -> int:
+    """Measure, analyse and build against stand-ins; returns the report's exit code."""
+    place = write(profile, faults)
+    print(f"rehearsal of {profile.name}: stand-in engines, compressed time, nothing measured ({place})")
+    return run_report.report(load(str(place)), str(place), None, str(FOLDER / "runs"))
+
+
+def write(profile: Profile, faults: bool = False) -> Path:
+    """build/rehearsal/<name>-rehearsal.yaml: the same configurations with stand-ins for engines and small files."""
+    other = sorted({c.engine for c in profile.configurations.values()} - set(KINDS))
+    if other:
+        raise UserError(
+            f"Profile {profile.name} serves {other[0]}, for which there is no stand-in (only {', '.join(KINDS)})."
+        )
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    content = profile.model_dump(mode="json")
+    content |= {"name": f"{profile.name}-rehearsal", "title": f"SIMULATED: {profile.title}", "simulated": True}
+    content["target"] |= {"path": str(_folder("target")), "package": None, "package_sha256": None}
+    content["target"] |= {"file_in_package": None, "file_sha256": None, "dequantised": False}
+    content["drafters"] = {
+        name: {"path": str(_folder(f"drafter-{name}")), "note": d.note} for name, d in profile.drafters.items()
+    }
+    for kind, spec in content["engines"].items():
+        spec |= {"environment": None, "python": None, "command": [sys.executable, str(STANDIN), kind], "port": None}
+        if kind == "sglang":
+            spec["flags"] |= {"decode-log-interval": 2}
+    for name, chosen in content["configurations"].items():
+        chosen["attach"] = None  # a rehearsal asks nothing of a real server
+        chosen["env"] |= {"REHEARSAL_SPEEDS": json.dumps(speeds(name, chosen["engine"], chosen["method"]))}
+    if faults:
+        _add_faults(content)
+    levels = content["workload"]["concurrencies"]
+    depth = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(2 * c, 4) for c in levels}}
+    content["workload"] |= {"output_tokens": OUTPUT_TOKENS, "depths": {"quick": depth}, "default_depth": "quick"}
+    content["gates"] |= {"equal_to_reference_floor": None, "check_neighbours": False}
+    content |= {"stall_seconds": 20, "request_timeout_seconds": 20, "training": None}
+    content["timing"] = {"start_seconds": dict.fromkeys(content["engines"], 4.0), "stream_tokens_per_second": {}}
+    place = FOLDER / f"{content['name']}.yaml"
+    place.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    return place
+
+
+def _folder(name: str) -> Path:
+    """A small folder where the real weights would lie."""
+    place = FOLDER / "files" / name
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "config.json").write_text('{"model_type": "stand-in"}\n')
+    return place
+
+
+def speeds(name: str, engine: str, method: str) -> dict[str, float]:
+    """The pace of a configuration: the reported table's where it has the row, else made up from its engine's base."""
+    case = reported.case().set_index("configuration")
+    base = reported.base_row(case.reset_index(), engine)
+    one, full = (base.single_stream_tok_s, base.c128_tok_s) if base is not None else (60.0, 2000.0)
+    found = {
+        "step_s_1": 1 / one,
+        "step_s_full": FULL / full,
+        "full": FULL,
+        "accept_length": 1.0,
+        "load_s": LOAD_SECONDS,
+    }
+    if method == "none":
+        return found
+    if name in case.index and case.loc[name].accept_length == case.loc[name].accept_length:
+        row = case.loc[name]
+        length = float(row.accept_length)
+        # Its cap held 48 requests while 128 were asked for: the reported throughput is of 48.
+        capped = {"step_s_1": length / row.single_stream_tok_s, "step_s_full": 48 * length / row.c128_tok_s, "full": 48}
+        return found | capped | {"accept_length": length}
+    dearer = {key: found[key] * STEP_COST for key in ("step_s_1", "step_s_full")}
+    return found | dearer | {"accept_length": LENGTH}
+
+
+def _add_faults(content: dict) -> None:
+    """One more configuration a fault: a stand-in that dies, stalls or answers the same word for ever."""
+    name, chosen = next((n, c) for n, c in content["configurations"].items() if c["method"] == "none")
+    for fault in FAULTS:
+        content["configurations"][f"{name}-{fault}"] = chosen | {
+            "title": f"stand-in that will {fault}",
+            "flags": chosen["flags"] | {"fault": fault},
+        }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.add_profile(parser)
+    parser.add_argument("--faults", action="store_true", help="stand-ins that also die, stall and lie")
+
+
+def main(args: argparse.Namespace) -> int:
+    return rehearse(load(args.profile), args.faults)

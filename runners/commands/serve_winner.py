@@ -1,0 +1,79 @@
+"""`make serve`: start the configuration that the verdict chose, and stay in the foreground."""
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runners.analyse.verdict import store
+from runners.commands import arguments
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.profiles.load import load
+from runners.profiles.profile import Profile
+from runners.serve.from_profile import running
+from runners.serve.server import ServerDied, ServerStalled
+from runners.serve.server_process import Running
+
+
+def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
+    """The configuration's name, from this machine's verdict, else from the published one."""
+    for root in dict.fromkeys((runs, paths.PUBLISHED_RUNS)):
+        if not store.place(root, profile.name).is_file():
+            continue
+        found = store.load(root, profile.name)  # a damaged one is an error: the published one may say another thing
+        winner = found["uses"].get(use)
+        if winner:
+            return winner["configuration"]
+    raise UserError(
+        f"There is no verdict for profile {profile.name} yet; run `make report PROFILE={profile.name}`, "
+        f"or name a configuration: {', '.join(profile.configurations)}."
+    )
+
+
+@contextmanager
+def _ready(profile: Profile, name: str, log: Path) -> Iterator[Running]:
+    try:
+        with running(profile, name, log) as live:
+            yield live
+    except (ServerDied, ServerStalled) as error:
+        raise UserError(f"{error} (log: {log}).") from error
+
+
+def serve(profile: Profile, runs: Path, configuration: str | None, use: str, port: int | None) -> int:
+    """Runs until Ctrl-C; UserError with the server's first error when it does not come up, or dies."""
+    name = configuration or chosen_by_verdict(profile, runs, use)
+    profile.configuration(name)
+    if port is not None:
+        if not 1 <= port <= 65535:
+            raise UserError(f"--port {port}: a port lies between 1 and 65535.")
+        engine = profile.configurations[name].engine
+        spec = profile.engines[engine].model_copy(update={"port": port})
+        profile = profile.model_copy(update={"engines": profile.engines | {engine: spec}})
+    log = paths.BUILD / "logs" / profile.name / f"serve-{name}.log"
+    print(f"starting {name} ({profile.configurations[name].title})", flush=True)
+    with _ready(profile, name, log) as live:
+        print(f"serving {name} at {live.base_url}/v1 (log: {log}); Ctrl-C stops it", flush=True)
+        try:
+            while live.alive():
+                time.sleep(1)
+        except KeyboardInterrupt:
+            print("stopping", flush=True)
+            return 0
+        cause = (live.cause() or ("no error in its log", ""))[0]
+    raise UserError(f"{name} died: {cause} (log: {log}).")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.add_profile(parser)
+    arguments.add_runs(parser, "local")
+    parser.add_argument("--configuration", help="another one than the verdict's")
+    uses = ("single_stream", "throughput", "goodput")
+    parser.add_argument("--use", choices=uses, default="throughput", help="which verdict to follow")
+    parser.add_argument("--port", type=int)
+
+
+def main(args: argparse.Namespace) -> int:
+    profile, runs = load(args.profile), paths.runs_root(args.runs)
+    return serve(profile, runs, args.configuration, args.use, args.port)

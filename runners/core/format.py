@@ -1,0 +1,53 @@
+"""How figures and names are written, in tables, prose and on the terminal alike."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+NOT_MEASURED = "not measured here"
+SIMULATED = "Simulated: a rehearsal against stand-in engines. No figure here was measured."
+
+
+def is_missing(value: Any) -> bool:
+    """True for None, NaN and pandas' NA. The rooms below `measure` have no pandas, so `pd.isna` is not at hand."""
+    return value is None or value is not value or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def percent(value: Any, decimals: int = 1) -> str:
+    """A share as per cent; "-" where it is missing."""
+    return "-" if is_missing(value) else f"{value:.{decimals}%}"
+
+
+def number(value: Any, decimals: int = 2) -> str:
+    """A number with thousands separators; "-" where it is missing."""
+    return "-" if is_missing(value) else f"{value:,.{decimals}f}"
+
+
+def interval_text(point: Any, lo: Any, hi: Any, decimals: int = 2) -> str:
+    """A figure with its interval: `1.05 [1.02, 1.08]`; without bounds the figure alone; without a figure words."""
+    if is_missing(point):
+        return NOT_MEASURED
+    bounds = "" if is_missing(lo) else f" [{lo:,.{decimals}f}, {hi:,.{decimals}f}]"
+    return f"{point:,.{decimals}f}{bounds}"
+
+
+def significant_text(value: float) -> str:
+    """Counts whole; shares and ratios with the digits that carry meaning."""
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:,.1f}" if abs(value) >= 20 else f"{value:.3g}" if abs(value) < 0.1 else f"{value:.2f}"
+
+
+def minutes(seconds: float) -> str:
+    """A time for a person: minutes from a minute and a half on, seconds below."""
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Names with commas between; "none" if there is none."""
+    return ", ".join(str(n) for n in names) or "none"
+
+
+def slug(name: str) -> str:
+    """A name as part of a glue key: small letters, digits and underscores."""
+    return re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")

@@ -1,0 +1,35 @@
+"""Where things live: the checkout, the cache outside it, published and local runs."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "data"
+PROFILES = ROOT / "runners" / "profiles"
+ENGINES = ROOT / "runners" / "engines"
+SCRIPTS = ROOT / "runners" / "scripts"  # run in other environments, by path
+
+# Published runs are committed; local runs are this machine's own and git ignores them, so that a
+# fresh measurement never overwrites what the book published.
+PUBLISHED_RUNS = DATA / "runs"
+LOCAL_RUNS = ROOT / "local" / "runs"
+BUILD = ROOT / "build"
+
+
+def cache() -> Path:
+    """The cache outside the checkout: SPECVERDICT_CACHE, else the XDG cache folder."""
+    named = os.environ.get("SPECVERDICT_CACHE")
+    if named:
+        return Path(named).expanduser().resolve()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "specverdict"
+
+
+def runs_root(where: str | Path = "published") -> Path:
+    """`published`, `local`, or any folder that holds <profile>/<configuration>/cells.jsonl."""
+    if str(where) == "published":
+        return PUBLISHED_RUNS
+    if str(where) == "local":
+        return LOCAL_RUNS
+    path = Path(where)
+    return path if path.is_absolute() else ROOT / path

@@ -1,0 +1,125 @@
+"""The drafter's training text: prompts composed here, answered by the target itself (on-policy).
+
+An EAGLE-3 drafter learns to guess what *this* target writes (Li et al. 2025, section 4), so the answers come from
+the INT4 target through llama.cpp's server. Prompts are composed with a seed from data/corpus/prompts.yaml; a
+subject is either for training or held out, so that held-out figures are about new subjects.
+"""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.core import files
+from runners.core.errors import UserError
+from runners.core.paths import DATA
+
+FOLDER = DATA / "corpus"
+SOURCE = FOLDER / "prompts.yaml"
+HELD_OUT_SHARE = 0.1
+# How many prompts of each kind: mostly requests for new text, as in the `chat` set, and some of each other kind.
+SHARES = {"request": 0.66, "code": 0.10, "sum": 0.06, "edit": 0.12, "code-edit": 0.06}
+
+
+@dataclass(frozen=True)
+class CorpusPrompt:
+    """One composed prompt. `subject` decides its part; `part` is "train" or "held-out"."""
+
+    id: str
+    kind: str
+    subject: str
+    part: str
+    text: str
+
+
+def compose(count: int, seed: int = 0, source: Path = SOURCE) -> list[CorpusPrompt]:
+    """`count` different prompts in a shuffled order, the same for the same seed and source.
+
+    Raises UserError when the source is missing or holds too few combinations.
+    """
+    words = _read(source)
+    makers = {
+        "request": _request,
+        "code": _code,
+        "sum": _sum,
+        "edit": _edit,
+        "code-edit": _code_edit,
+    }
+    found: list[CorpusPrompt] = []
+    wanted = {kind: round(count * share) for kind, share in SHARES.items()}
+    wanted["request"] += count - sum(wanted.values())
+    for kind, n in wanted.items():
+        rng = random.Random(f"{seed} {kind}")  # a kind's prompts do not depend on the other kinds
+        held_out = _held_out(kind, words, rng)
+        texts: set[str] = set()
+        tries = 0
+        while len(texts) < n:
+            tries += 1
+            if tries > 200 * count:
+                raise UserError(f"{source} holds too few combinations for {count} prompts of kind {kind}; ask fewer.")
+            subject, text = makers[kind](words, rng)
+            if text in texts:
+                continue
+            texts.add(text)
+            part = "held-out" if subject in held_out else "train"
+            found.append(CorpusPrompt(f"{kind}-{len(texts):04d}", kind, subject, part, text))
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def _read(source: Path) -> dict[str, Any]:
+    if not source.is_file():
+        raise UserError(f"No {source}; it holds what the training prompts are composed of.")
+    return files.read_yaml(source, source.name)
+
+
+def _subjects(kind: str, words: dict[str, Any]) -> list[str]:
+    """What the parts are split by: the thing a prompt is about, never its phrasing."""
+    return {
+        "request": [s for group in words["subjects"].values() for s in group],
+        "code": words["functions"],
+        "sum": words["sums"],
+        "edit": words["things"],
+        "code-edit": words["code_passages"],
+    }[kind]
+
+
+def _held_out(kind: str, words: dict[str, Any], rng: random.Random) -> set[str]:
+    subjects = _subjects(kind, words)
+    return set(rng.sample(subjects, max(1, round(len(subjects) * HELD_OUT_SHARE))))
+
+
+def _request(words: dict[str, Any], rng: random.Random) -> tuple[str, str]:
+    subject = rng.choice(_subjects("request", words))
+    return subject, rng.choice(words["requests"]).format(s=subject)
+
+
+def _code(words: dict[str, Any], rng: random.Random) -> tuple[str, str]:
+    subject = rng.choice(words["functions"])
+    return subject, rng.choice(words["code_requests"]).format(f=subject, language=rng.choice(words["languages"]))
+
+
+def _sum(words: dict[str, Any], rng: random.Random) -> tuple[str, str]:
+    subject = rng.choice(words["sums"])
+    drawn = {"a": rng.randrange(40, 400), "b": rng.randrange(12, 90), "c": rng.randrange(2, 12)}
+    return subject, subject.format(**drawn)
+
+
+def _edit(words: dict[str, Any], rng: random.Random) -> tuple[str, str]:
+    subject = rng.choice(words["things"])
+    one, other = rng.sample(words["names"], 2)
+    drawn = {
+        "n": one,
+        "thing": subject,
+        "place": rng.choice(words["places"]),
+        "h": rng.choice(("seven", "half past eight", "noon", "four")),
+        "k": rng.randrange(3, 40),
+    }
+    passage = " ".join(s.format(**drawn) for s in rng.sample(words["sentences"], rng.randrange(3, 6)))
+    return subject, rng.choice(words["edits"]).format(n=one, m=other) + "\n\n" + passage
+
+
+def _code_edit(words: dict[str, Any], rng: random.Random) -> tuple[str, str]:
+    subject = rng.choice(words["code_passages"])
+    one, other = rng.sample(words["variables"], 2)
+    return subject, rng.choice(words["code_edits"]).format(v=one, w=other) + "\n\n" + subject.format(v=one)

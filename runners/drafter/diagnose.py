@@ -1,0 +1,142 @@
+"""`specverdict diagnose`: why does this drafter fail? Files, measured acceptance, and what-if replays.
+
+Three kinds of evidence are put together: what the files say (drafter_checks.py), what the ledger measured, and how
+the replayed accept length changes when one thing is taken back (scripts/what_if.py). The causes are ranked by the
+accept length that undoing them gains; files and measurements alone only point.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from runners.analyse import acceptance, results
+from runners.core import checkpoint
+from runners.core.errors import UserError
+from runners.core.finding import Finding
+from runners.core.paths import ROOT
+from runners.core.progress import Progress
+from runners.drafter import compatibility, corpus, packed_sequences, replay
+from runners.engines import environments
+from runners.profiles.profile import Profile
+from runners.serve import model_files, scripts
+
+SEQUENCES = 24
+GAIN = 0.01  # of accept length: less than this is not worth a cause
+SURE = 2.5  # standard errors, over the answers: many alternatives are tried
+
+
+@dataclass
+class Cause:
+    """One likely cause; `gain` is the accept length that undoing it adds in replay (None: not replayed)."""
+
+    name: str
+    gain: float | None = None
+    evidence: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Diagnosis:
+    findings: list[Finding]
+    measured: dict | None
+    what_if: dict[str, dict]
+    causes: list[Cause]
+
+
+def diagnose(profile: Profile, configuration: str, runs: Path, say: Progress = print) -> Diagnosis:
+    """UserError when the configuration has no drafter or its folder cannot be read."""
+    chosen = profile.configuration(configuration)
+    if chosen.method != "eagle3" or chosen.drafter is None:
+        raise UserError(f"{configuration} has no drafter to diagnose; name a configuration with `method: eagle3`.")
+    files = model_files.files(profile, chosen.drafter, say)
+    if files.drafter_folder is None or files.folder is None:
+        raise UserError(f"{configuration}: diagnosis reads Hugging Face folders, and this drafter or target has none.")
+    drafter = checkpoint.read(files.drafter_folder)
+    target = json.loads((files.folder / "config.json").read_text())
+    findings = compatibility.check(drafter, target, profile.target.context_length)
+    measured = _measured(profile, configuration, runs)
+    alternatives = _what_if(profile, files.drafter_folder, chosen.k or 3, say)
+    return Diagnosis(findings, measured, alternatives, rank(findings, measured, alternatives))
+
+
+def _measured(profile: Profile, configuration: str, runs: Path) -> dict | None:
+    """Pooled counts of the ledger's good cells; None when there are none."""
+    cells = results.ok(results.cells(runs, profile.name))
+    pool = acceptance.pooled(cells[cells["configuration"] == configuration])
+    if pool.empty:
+        return None
+    steps, accepted = int(pool["steps"].fillna(0).sum()), int(pool["accepted"].fillna(0).sum())
+    if not steps:
+        return None
+    per_position = acceptance.add_positions(list(pool["accepted_per_position"])) or []
+    return {"steps": steps, "accepted": accepted, "survival": [p / steps for p in per_position] if steps else []}
+
+
+def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str, dict]:
+    """Replays on held-out answers; empty where this machine has no text or no reference model to capture them."""
+    source = corpus.FOLDER / "answers.parquet"
+    if not source.is_file() or profile.training is None or not environments.ready("reference"):
+        return {}
+    layers = profile.target.layers
+    ids = checkpoint.boundaries_of(drafter, layers)
+    work = ROOT / "local" / "drafter" / profile.name / "diagnose"
+    sequences = work / "held-out.safetensors"
+    packed_sequences.pack_held_out(sequences, SEQUENCES)
+    held = sorted({i + s for i in [*ids, *profile.training.boundaries] for s in (-1, 0, 1) if 0 <= i + s < layers})
+    states = replay.capture(profile, "reference", sequences, held, say)
+    asked = {
+        "target": str(model_files.files(profile, None, say).folder),
+        "drafter": str(drafter),
+        "sequences": str(sequences),
+        "states": str(states),
+        "k": k,
+        "output_tokens": 10_000,
+        "layer_ids": ids,
+        "held": held,
+    }
+    return scripts.ask_script("what_if", asked)
+
+
+def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str, dict]) -> list[Cause]:
+    """Likely causes, the most likely first: by replayed gain, then by what the files and the counts point to."""
+    causes: dict[str, Cause] = {}
+
+    def cause(name: str) -> Cause:
+        return causes.setdefault(name, Cause(name))
+
+    unchanged = alternatives.get("as it is", {})
+    as_it_is = unchanged.get("accept_length")
+    for words, row in alternatives.items():
+        gain, sure = paired_gain(row["every_position"], unchanged["every_position"])
+        if row["cause"] and sure and gain > GAIN:
+            one = cause(row["cause"])
+            one.gain = max(gain, one.gain or 0)
+            one.evidence.append(
+                f"replay: with {words} the accept length from every position is "
+                f"{np.nanmean(row['every_position']):.3f}, not {np.nanmean(unchanged['every_position']):.3f}"
+            )
+    for finding in findings:
+        if finding.cause and finding.level != "note":
+            cause(finding.cause).evidence.append(f"files ({finding.level}): {finding.text}")
+    if measured and measured["steps"]:
+        length = acceptance.accept_length(measured["steps"], measured["accepted"])
+        if acceptance.reads_one(measured["steps"], measured["accepted"]):
+            words = f"measured: {measured['accepted'] or 'nothing'} accepted over {measured['steps']:,} steps"
+            for name in ("random-head", "wrong-map"):
+                cause(name).evidence.append(words)
+        elif as_it_is and length < 0.8 * as_it_is:
+            cause("engine").evidence.append(f"measured {length:.2f} where replay gives {as_it_is:.2f}")
+    if not any(c.gain for c in causes.values()) and as_it_is and as_it_is > 1.02:
+        cause("weak").evidence.append(f"replay: {as_it_is:.2f} as it is, and no alternative is better")
+    return sorted(causes.values(), key=lambda c: (-(c.gain or 0), -len(c.evidence)))
+
+
+def paired_gain(changed: list[float], unchanged: list[float]) -> tuple[float, bool]:
+    """(mean gain over the answers, is it clear of chance); the same answers on both sides, so they are paired."""
+    apart = np.asarray(changed, dtype=float) - np.asarray(unchanged, dtype=float)
+    apart = apart[np.isfinite(apart)]  # an answer of no more than K tokens has no whole chain
+    error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.inf
+    if not len(apart):
+        return 0.0, False
+    return float(apart.mean()), bool(apart.mean() > SURE * error)

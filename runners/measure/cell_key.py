@@ -1,0 +1,80 @@
+"""A cell's key: the hash of all that determines it, contents and not paths."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from runners.core import paths, provenance, redact
+from runners.core.hashes import sha256
+from runners.engines.command import command, slot_field
+from runners.measure.ledger import Ledger
+from runners.profiles import prompts
+from runners.profiles.points import Point, points
+from runners.profiles.profile import Profile
+from runners.serve import drafter_files, model_files
+
+# A script of ours that starts an engine is named in a key by its content. The content that published cells were
+# measured with keeps the words that their keys were hashed from, so that no cell is set aside because a file moved.
+PUBLISHED_SCRIPTS = {
+    "07322c137a1fc71ecf6b45dbb738c2d137a98876f1daf39d5318412bed7631fc": "$ROOT/runners/scripts/llamacpp_server.py",
+}
+
+
+def neutral_word(word: str) -> str:
+    """A word of a command line as a key holds it: one of our own scripts by its content, anything else as it is."""
+    path = Path(word)
+    if path.suffix != ".py" or not path.is_relative_to(paths.ROOT / "runners"):
+        return word
+    digest = sha256(path)
+    return PUBLISHED_SCRIPTS.get(digest, f"script:{digest[:16]}")
+
+
+def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, Any]:
+    """All that determines a cell. Paths are neutral and the port is left out: they change nothing measured."""
+    chosen = profile.configuration(configuration)
+    files = model_files.planned_files(profile, chosen.drafter)
+    line = command(profile, configuration, files, port=0)
+    spec = profile.engines[chosen.engine]
+    # A folder's name says nothing of its weights; what is made carries a hash in its path already.
+    published = chosen.drafter and profile.drafters[chosen.drafter].path is not None
+    drafter = {"drafter": drafter_files.digest(profile, chosen.drafter)} if published else {}
+    # An engine with slots: each place of the loop keeps a slot of its own.
+    field = slot_field(profile, configuration, point.concurrency)
+    # Named "place_field" in keys since before it was called a slot: another word would set every such cell aside.
+    sometimes = drafter | ({"place_field": field} if field else {})
+    return sometimes | {
+        "profile": profile.name,
+        "configuration": configuration,
+        "engine": chosen.engine,
+        "engine_version": spec.version,
+        "argv": redact.without_home(" ".join(map(neutral_word, line.argv[1:] if not chosen.attach else []))),
+        "env": line.env,
+        "attach": chosen.attach.url if chosen.attach else None,
+        "target": profile.target.file_sha256 or profile.target.path,
+        "prompts": prompts.load(point.workload).sha256,
+        "concurrency": point.concurrency,
+        "requests": point.requests,
+        "repeat": point.repeat,
+        "output_tokens": profile.workload.output_tokens,
+        "temperature": profile.workload.temperature,
+        "machine": provenance.machine_id(),
+    }
+
+
+def key(profile: Profile, configuration: str, point: Point) -> str:
+    return hash_facts(key_facts(profile, configuration, point))
+
+
+def missing(
+    profile: Profile, configuration: str, depth: str | None, runs: Path, round_: int | None = None
+) -> list[Point]:
+    """The points without a finished cell, of one round or of all."""
+    done = Ledger(runs / profile.name / configuration).finished()
+    wanted = [p for p in points(profile, depth, configuration) if round_ is None or p.round == round_]
+    return [p for p in wanted if key(profile, configuration, p) not in done]
+
+
+def hash_facts(facts: dict[str, Any]) -> str:
+    """The hash of all that determines a cell; the same facts give the same key on any machine."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,128 @@
+"""The gates of a cell: each says None, or the reason why the cell is void.
+
+A void cell is kept and shown with its reason; it enters no average. What a gate looked at is stored
+beside it, so that a reader can set another floor.
+"""
+
+from runners.measure.client import Result
+
+HEADROOM = 5
+MANY_ANSWERS = 16
+LIVELOCK_CORES = 0.5
+FORCED_APART = 0.1  # a cell holds some hundred steps: their mean scatters by a few per cent
+
+
+def completed(results: list[Result], sent: int) -> str | None:
+    """Completed = sent; the first error is quoted."""
+    failed = [r for r in results if r.error is not None]
+    if failed:
+        return f"{len(failed)} of {sent} requests failed, first: {failed[0].error}"
+    return None if len(results) == sent else f"{len(results)} of {sent} requests were sent"
+
+
+def spoke(results: list[Result], server_cores: float | None) -> str | None:
+    """A server that answers its health check and sends no token: spinning (livelock) or still (stall)?
+
+    server_cores: CPU of the server's processes over the cell, in cores; None for an attached one.
+    """
+    if not results or server_cores is None or any(r.first_token_s is not None for r in results):
+        return None
+    if server_cores > LIVELOCK_CORES:
+        return f"livelock: no token although the server used {server_cores:.1f} cores"
+    return "stall: no token, and the server did nothing"
+
+
+def counted(results: list[Result], expected_tokens: int) -> str | None:
+    """Token counts come from the engine's `usage`, and are as many as were asked for."""
+    if any(r.count_source != "usage" or r.output_tokens is None for r in results):
+        return "an answer carried no token count (`usage`)"
+    short = [r for r in results if r.output_tokens != expected_tokens]
+    if short:
+        first = f"{short[0].prompt_id} has {short[0].output_tokens}"
+        return f"{len(short)} answers are not {expected_tokens} tokens long ({first}): ignore_eos did not hold"
+    return None
+
+
+def synthetic_accept_length_held(wanted: float | None, steps: int | None, accepted: int | None) -> str | None:
+    """A pretended accept length must be what the counters then show."""
+    if wanted is None:
+        return None
+    if not steps or accepted is None:
+        return f"an accept length of {wanted:g} was to be pretended, and the counters show no step"
+    shown = 1 + accepted / steps
+    if abs(shown - wanted) > FORCED_APART * wanted:
+        return f"an accept length of {wanted:g} was to be pretended, the counters show {shown:.2f}"
+    return None
+
+
+def distinct_bigrams(texts: list[str]) -> float | None:
+    """Distinct neighbouring word pairs over all pairs, averaged over the answers; 1 is no repetition."""
+    ratios = []
+    for text in texts:
+        words = text.split()
+        pairs = list(zip(words, words[1:], strict=False))
+        if len(pairs) >= 4:
+            ratios.append(len(set(pairs)) / len(pairs))
+    return sum(ratios) / len(ratios) if ratios else None
+
+
+def language(ratio: float | None, floor: float) -> str | None:
+    """Output is language, not a loop: a two-token loop inflates acceptance."""
+    if ratio is None:
+        return "the answers hold no words to judge"
+    return f"answers repeat themselves: distinct bigrams {ratio:.2f}, floor {floor:.2f}" if ratio < floor else None
+
+
+def prefix_share(text: str, other: str) -> float:
+    """Characters the two have in common from the start, over the shorter one; 1.0 when both are empty."""
+    shorter = min(len(text), len(other))
+    if shorter == 0:
+        return 1.0 if text == other else 0.0
+    same = next((i for i in range(shorter) if text[i] != other[i]), shorter)
+    return same / shorter
+
+
+def equal_shares(results: list[Result], expected: dict[str, list[str]]) -> list[float]:
+    """Share of equal prefix of each answer that has an expected text.
+
+    Where several are expected, the nearest counts: INT4 kernels answer one prompt differently at another
+    batch size, so a base configuration has more than one right answer of its own.
+    """
+    asked = [r for r in results if r.error is None and expected.get(r.prompt_id)]
+    return [max(prefix_share(r.text, text) for text in expected[r.prompt_id]) for r in asked]
+
+
+def same_text(shares: list[float], floor: float | None, what: str) -> str | None:
+    """At temperature 0 answers are equal up to numeric ties; a low share means another model is served.
+
+    Judged on all answers of a configuration so far: one early tie among three prompts proves nothing, so the
+    floor is only reached with MANY_ANSWERS of them.
+    """
+    if not shares or floor is None:
+        return None
+    share, limit = sum(shares) / len(shares), floor * min(1.0, len(shares) / MANY_ANSWERS)
+    if share >= limit:
+        return None
+    return f"answers differ from {what}: equal prefix {share:.2f} over {len(shares)} answers, floor {limit:.2f}"
+
+
+def held_concurrency(peak: float | None, concurrency: int, cap: int) -> tuple[str | None, int | None]:
+    """(reason, capped_at): the server's own gauge must have reached C, or its cap where that is lower."""
+    capped = cap if cap < concurrency else None
+    if peak is None:
+        return "the server told no number of running requests", capped
+    if peak > concurrency:
+        return (
+            f"the server ran {peak:.0f} requests at once, more than the {concurrency} that were sent: it is shared",
+            capped,
+        )
+    if peak < min(concurrency, cap):
+        return f"the server ran {peak:.0f} requests at once, not {min(concurrency, cap)}", capped
+    return None, capped
+
+
+def client_kept_up(client_cpu_s: float, seconds: float) -> str | None:
+    """The client could have taken five times the rate: its own CPU time, times five, is under one core's."""
+    if client_cpu_s * HEADROOM <= seconds:
+        return None
+    return f"the client itself used {client_cpu_s / seconds:.0%} of a core, too much to be sure it kept up"

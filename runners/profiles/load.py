@@ -1,0 +1,60 @@
+"""A profile: what to serve and how, in YAML. Errors name the file, the key, and what is allowed."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runners.core import files, paths, validation
+from runners.core.errors import UserError
+from runners.profiles.profile import Profile
+
+
+def names() -> list[str]:
+    return sorted(p.stem for p in paths.PROFILES.glob("*.yaml"))
+
+
+def load(name: str) -> Profile:
+    """A profile by name (runners/profiles/<name>.yaml) or by path of a YAML file.
+
+    Raises UserError naming the file, the key and what is allowed there.
+    """
+    path = Path(name) if name.endswith((".yaml", ".yml")) else paths.PROFILES / f"{name}.yaml"
+    if not path.is_file():
+        raise UserError(f"No profile '{name}'; give one of {', '.join(names())}, or the path of a YAML file.")
+    content = files.read_yaml(path, f"Profile {path.name}")
+    content.setdefault("name", path.stem)
+    if content.get("extends") is not None:  # a profile written back says null
+        content = _extended(content, path)
+    try:
+        return Profile.model_validate(content)
+    except ValidationError as error:
+        raise UserError(f"Profile {path.name}: {validation.first_fault(error, Profile, 'the profile')}") from error
+
+
+def _extended(content: dict, path: Path) -> dict:
+    """The profile named by `extends` with this one's keys over it; configurations and training are not inherited."""
+    parent = str(content["extends"])
+    place = paths.PROFILES / f"{parent}.yaml"
+    if not place.is_file():
+        raise UserError(f"Profile {path.name} extends '{parent}', which is none of {', '.join(names())}.")
+    base = files.read_yaml(place, f"Profile {place.name}")
+    if base.get("extends") is not None:
+        raise UserError(f"Profile {path.name} extends {parent}, which extends another itself; name that one.")
+    for key in ("configurations", "training"):
+        base.pop(key, None)
+    merged = base | content
+    for key in ("drafters", "engines", "workload", "gates"):
+        if key in base and key in content:
+            if not isinstance(content[key], dict):
+                raise UserError(f"Profile {path.name}: `{key}` holds no mapping; leave it out to have {parent}'s.")
+            merged[key] = base[key] | content[key]
+    return merged
+
+
+def is_yaml_path(profile: str) -> bool:
+    return profile.endswith((".yaml", ".yml"))
+
+
+def load_if_known(profile: str) -> Profile | None:
+    """The profile itself, or None when only its runs are here (a ledger outlives a renamed profile)."""
+    return load(profile) if profile in names() or is_yaml_path(profile) else None

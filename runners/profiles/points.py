@@ -1,0 +1,44 @@
+"""The points of a profile: every cell that a depth measures, before it has a key."""
+
+from dataclasses import dataclass
+
+from runners.profiles import prompts
+from runners.profiles.profile import Profile
+
+
+@dataclass(frozen=True)
+class Point:
+    """One cell to measure, before it has a key."""
+
+    workload: str
+    concurrency: int
+    repeat: int
+    round: int
+    requests: int
+
+    def prompts(self, prompt_set: prompts.PromptSet) -> list[prompts.Prompt]:
+        """The same prompts for every configuration, others in the next repeat."""
+        return prompt_set.take(self.requests, self.repeat * self.requests)
+
+
+def points(profile: Profile, depth: str | None, configuration: str | None = None) -> list[Point]:
+    """Every point of a configuration (of any that leaves none out), in the order they are measured: round,
+    concurrency, repeat, prompt set.
+
+    A round is one server start of each configuration in turn, so repeats are interleaved (ABCABC) as far
+    as starts allow; inside a round a concurrency's points stand together, so that one warm-up serves them.
+    """
+    chosen = profile.depth(depth)
+    only = profile.configuration(configuration).prompt_sets if configuration else None
+    return [
+        Point(workload, concurrency, repeat, round_, chosen.requests[concurrency])
+        for round_ in range(chosen.rounds)
+        for concurrency in profile.workload.concurrencies
+        for repeat in range(round_, chosen.repeats[concurrency], chosen.rounds)
+        for workload in only or profile.workload.prompt_sets
+    ]
+
+
+def label(configuration: str, point: Point) -> str:
+    """A cell's name on the progress line and in the event file."""
+    return f"{configuration} · {point.workload} · C={point.concurrency} · repeat {point.repeat}"

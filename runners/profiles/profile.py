@@ -1,0 +1,124 @@
+"""A whole profile: its sections put together, and what must hold between them."""
+
+import re
+
+from pydantic import Field, model_validator
+
+from runners.core.errors import UserError
+from runners.profiles.schema import (
+    Configuration,
+    Depth,
+    Drafter,
+    EngineKind,
+    EngineSpec,
+    Gates,
+    Hardware,
+    Positive,
+    Strict,
+    Target,
+    Timing,
+    Training,
+    Workload,
+)
+from runners.readers.registry import reader
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+# Folders that stand beside those of the configurations in a profile's runs.
+RESERVED = ("alignment", "notebooks")
+
+
+class Profile(Strict):
+    name: str = Field(pattern=f"^{NAME}$")  # of a folder too
+    title: str
+    simulated: bool = False  # a rehearsal against stand-in engines: marked everywhere, never published
+    hardware: Hardware
+    target: Target
+    extends: str | None = None  # the profile this one's file was laid over
+    drafters: dict[str, Drafter] = Field(default_factory=dict)
+    engines: dict[EngineKind, EngineSpec]
+    configurations: dict[str, Configuration] = Field(min_length=1)
+    workload: Workload
+    budgets: dict[EngineKind, dict[str, Positive]]
+    stall_seconds: float = Field(default=60, gt=0)
+    livelock_seconds: float = Field(default=900, gt=0)
+    request_timeout_seconds: float = Field(default=300, gt=0)
+    gates: Gates = Field(default_factory=Gates)
+    timing: Timing = Field(default_factory=Timing)
+    training: Training | None = None
+    practical_margin: float = Field(default=0.03, ge=0, lt=1)  # a smaller difference than this is called none
+
+    @model_validator(mode="after")
+    def names_meet(self) -> "Profile":
+        if self.training and max(self.training.boundaries) >= self.target.layers:
+            raise ValueError(f"training: a boundary lies beyond the target's {self.target.layers} layers")
+        if self.training and self.training.configuration not in self.configurations:
+            raise ValueError(f"training: configuration `{self.training.configuration}` is none of the profile's")
+        for name, drafter in self.drafters.items():
+            if drafter.source is not None and drafter.source not in self.drafters:
+                raise ValueError(f"drafter `{name}`: source `{drafter.source}` is none of {sorted(self.drafters)}")
+        for name, drafter in self.drafters.items():
+            line = [name]
+            while drafter.source is not None:
+                if drafter.source in line:
+                    raise ValueError(f"drafter `{name}`: it is derived from itself ({' from '.join(line)})")
+                line.append(drafter.source)
+                drafter = self.drafters[drafter.source]
+        for depth_name, depth in self.workload.depths.items():
+            unknown = sorted(set(depth.leave_out) - set(self.configurations))
+            if unknown:
+                raise ValueError(f"depth `{depth_name}`: `leave_out` names `{unknown[0]}`, which is no configuration")
+            if set(depth.leave_out) >= set(self.configurations):
+                raise ValueError(f"depth `{depth_name}`: `leave_out` leaves no configuration to measure")
+        longest = self.target.context_length - self.workload.output_tokens
+        for prompt_set in self.workload.prompt_sets:
+            context = prompt_set.partition("@")[2]
+            if longest <= 0 or (context.isdigit() and int(context) >= longest):
+                raise ValueError(
+                    f"prompt set `{prompt_set}` and {self.workload.output_tokens} output tokens do not fit into "
+                    f"`context_length: {self.target.context_length}`"
+                )
+        for kind, phases in self.budgets.items():
+            known = ["default", "importing", *(phase for phase, _ in reader(kind).PHASES)]
+            unknown = sorted(set(phases) - set(known))
+            if unknown:
+                # A phase nobody enters would leave the default in force without a word.
+                raise ValueError(f"budgets of {kind}: no load phase `{unknown[0]}`; there are {', '.join(known)}")
+        for name, c in self.configurations.items():
+            if not re.fullmatch(NAME, name) or name in RESERVED:
+                raise ValueError(
+                    f"configuration `{name}`: a name holds letters, digits, dots, dashes and underscores only, and is "
+                    f"none of {', '.join(RESERVED)}"
+                )
+            if c.engine not in self.engines:
+                raise ValueError(f"configuration `{name}`: engine `{c.engine}` is none of {sorted(self.engines)}")
+            unknown = sorted(set(c.prompt_sets or ()) - set(self.workload.prompt_sets))
+            if unknown:
+                known = ", ".join(self.workload.prompt_sets)
+                raise ValueError(f"configuration `{name}`: prompt set `{unknown[0]}` is none of {known}")
+            if c.drafter is not None and c.drafter not in self.drafters:
+                raise ValueError(f"configuration `{name}`: drafter `{c.drafter}` is none of {sorted(self.drafters)}")
+        return self
+
+    def configuration(self, name: str) -> Configuration:
+        if name not in self.configurations:
+            known = ", ".join(self.configurations)
+            raise UserError(f"Profile {self.name} has no configuration '{name}'; it has: {known}.")
+        return self.configurations[name]
+
+    def depth(self, name: str | None) -> Depth:
+        name = name or self.workload.default_depth
+        if name not in self.workload.depths:
+            known = ", ".join(self.workload.depths)
+            raise UserError(f"Profile {self.name} has no depth '{name}'; it has: {known}.")
+        return self.workload.depths[name]
+
+    def at_depth(self, name: str | None) -> list[str]:
+        """The configurations that a report of this depth measures, in the profile's order."""
+        left_out = self.depth(name).leave_out
+        return [c for c in self.configurations if c not in left_out]
+
+    def base_of(self, configuration: str) -> str | None:
+        """The same engine without speculation, the first by name: what this configuration is compared with."""
+        engine = self.configuration(configuration).engine
+        bases = sorted(n for n, c in self.configurations.items() if c.engine == engine and c.method == "none")
+        return bases[0] if bases else None

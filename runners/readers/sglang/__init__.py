@@ -1,0 +1,28 @@
+"""SGLang: its log (log.py, decode_lines.py, counts.py) and what it tells over HTTP (http.py), under one name.
+
+Nothing is computed here: this hands on the functions that every reader has (readers/registry.py lists them).
+"""
+
+from runners.readers.sglang.http import counters_from_meta_info, read_counters, read_server_info
+from runners.readers.sglang.log import (
+    PHASES,
+    acceptance_of,
+    counts_from_log,
+    first_error,
+    phase_of,
+    read_log,
+    tracker,
+)
+
+__all__ = [
+    "PHASES",
+    "acceptance_of",
+    "counters_from_meta_info",
+    "counts_from_log",
+    "first_error",
+    "phase_of",
+    "read_counters",
+    "read_log",
+    "read_server_info",
+    "tracker",
+]

@@ -1,0 +1,207 @@
+"""SGLang's log (its metrics, /server_info and meta_info are in http.py, its decode line is in decode_lines.py).
+
+Forms read from the wheels of SGLang 0.5.9, 0.5.10.post1 and 0.5.23 (paths under sglang/srt/): the decode
+line in managers/scheduler_metrics_mixin.py, later observability/scheduler_metrics_mixin.py, then
+managers/scheduler_components/metrics_reporter.py; load lines in model_executor/model_runner.py; graph lines
+in speculative/eagle_worker*.py, later model_executor/model_runner_components/cuda_graph_setup.py; deaths in
+managers/scheduler.py, managers/tokenizer_manager.py, entrypoints/engine.py, utils/watchdog.py. Older decode
+lines ("Decode batch.", a time without a date, no accept rate) from reports in the project's issues. Log
+lines carry no level.
+
+The printed accept rate changed its meaning: accept_len/num_draft_tokens, the bonus token counted in, up to
+0.5.10.post1; (accept_len - 1)/(num_draft_tokens - 1) from 0.5.11 on. 0.25 at length 1.00 is then no
+acceptance at all.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from runners.readers.accept_rates import BONUS_COUNTED, LENGTH_LESS_ONE
+from runners.readers.causes import REFUSED, WRAPPER, Errors
+from runners.readers.records import (
+    AcceptanceRecord,
+    Counters,
+    LogReading,
+    PhaseTracker,
+    after_bar,
+    match_phase,
+    pieces,
+    without_collector,
+)
+from runners.readers.sglang.counts import estimated, piece
+from runners.readers.sglang.decode_lines import BEGIN, USUAL, Records, body_at, fields_of
+
+ENGINE = "sglang"
+
+_GRAPHS = r"(?:cuda|CUDA|cpu|npu) graph"
+PHASES: list[tuple[str, re.Pattern]] = [
+    ("starting", re.compile(r"\] server_args=ServerArgs\(")),
+    ("joining ranks", re.compile(r"\] Init torch distributed begin")),
+    (
+        "loading weights",
+        re.compile(r"\] Load weight begin\.|^Loading \w+ checkpoint shards:|^Multi-thread loading \w*"),
+    ),
+    # Begins with the words of "loading weights" again, which only `tracker` tells apart; this is its end.
+    ("loading drafter", re.compile(r"\] Load weight end\. .*type=\w*(?:Eagle|NextN|MTP|DFlash)")),
+    ("allocating memory", re.compile(r"\] (?:KV Cache is allocated|Memory pool end)")),
+    (
+        "capturing drafter graphs",
+        re.compile(rf"\] Capture (?:draft\b|UNO tree draft|Frozen-KV MTP draft)[\w ]*? {_GRAPHS} begin"),
+    ),
+    ("capturing graphs", re.compile(rf"\] Capture (?:piecewise |target \w+ )?{_GRAPHS} (?:begin|bs)")),
+    ("warming up", re.compile(r"INFO: +Application startup complete|Start of (?:pd )?disaggregation warmup")),
+    ("ready", re.compile(r"\] The server is fired up and ready to roll!")),
+]
+phase_of = match_phase(PHASES)
+
+# "[2026-01-31 12:00:00 TP0] " or, long ago, "[12:00:00 TP0] "; the rank part is absent in one-process groups.
+_PREFIX = re.compile(r"\[(?P<at>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?)(?P<rank>(?: [A-Z_]+\d+)*)\] ")
+_TROUBLE = re.compile(
+    r"Traceback \(most|hit an exception|[Ss]igquit|SIGQUIT|SIGTERM|Gracefully exiting|watchdog timeout"
+    r"|scheduler is dead|died during|crashed with exit code|Exit code: |Initialization failed|^Killed$"
+    rf"|{REFUSED}"
+)
+_FATAL = re.compile(
+    r"hit an exception|[Ss]igquit|SIGQUIT|scheduler is dead|died during|crashed with exit code"
+    r"|Initialization failed|^Killed$|watchdog timeout.*soft=False"
+)
+_SAID = re.compile(
+    r"Received sigquit|SIGQUIT received|Subprocess \w+|Rank \d+ scheduler|Exit code: |.*watchdog timeout"
+    r"|Killed$"
+)
+_STOP = re.compile(r"\] (?:SIGTERM received|Gracefully exiting)")
+_DRAFT_TOKENS = re.compile(r"speculative_num_draft_tokens=(\d+)")
+_FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed \||.*(?:it/s|s/it)\]|INFO: ")
+
+
+def acceptance_of(
+    line: str, num_draft_tokens: int | None = None, definition: str | None = None
+) -> AcceptanceRecord | None:
+    """The record of a decode line with speculation, or None for any other line.
+
+    The definition is inferred from this line alone unless given; `read_log` infers it from all lines.
+    """
+    line = line.rstrip()
+    at = body_at(line)
+    fields = fields_of(line) if at >= 0 and line.startswith(BEGIN, at) else None
+    if fields is None or fields[1] is None:
+        return None
+    told = Records()
+    told.add(line, fields, idle=False)
+    told.settle(num_draft_tokens, definition)
+    return told.records[0]
+
+
+def tracker() -> PhaseTracker:
+    """Follows phases and knows that a rank's second "Load weight begin" is the drafter's."""
+    loads: dict[str, int] = {}
+
+    def refine(name: str, line: str) -> str:
+        if name == "starting":
+            loads.clear()
+        if name != "loading weights":
+            return name
+        prefix = _PREFIX.match(line)
+        if prefix:
+            loads[prefix["rank"]] = loads.get(prefix["rank"], 0) + 1
+        return "loading drafter" if max(loads.values(), default=0) > 1 else name
+
+    return PhaseTracker(phase_of, first="starting", refine=refine)
+
+
+@without_collector
+def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
+    """Read a whole log.
+
+    num_draft_tokens (the flag's value, drafts plus one) is read from the server_args line when not given. A
+    decode line is marked idle when it is the first after the server had nothing to run: its throughput then
+    spans the pause. Records without an accept rate (very old releases) keep printed_rate None.
+    """
+    reading = LogReading(ENGINE)
+    phases = tracker()
+    errors = Errors(ENGINE, lambda: phases.current)
+    idle, served = True, False
+    told = Records()
+    at_work: set[str] = set()  # running requests, as printed
+    usual, number = USUAL.match, 0
+    for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
+        line = raw.rstrip()
+        if (found := usual(line)) is not None:  # nearly all of a busy server's log: no more work than needed
+            fields = found.groups()
+            at_work.add(fields[0])
+            if fields[1] is not None:
+                told.add(line, fields, idle)
+            idle, served = False, True
+            continue
+        for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
+            at = body_at(line)
+            if at > 0:
+                if line.startswith(BEGIN, at):
+                    fields = fields_of(line)
+                    if fields is None:
+                        reading.unknown(line)
+                        continue
+                    at_work.add(fields[0])
+                    if fields[1] is not None:
+                        told.add(line, fields, idle)
+                    idle, served = False, True
+                    continue
+                if line.startswith("Prefill batch", at):
+                    idle = idle or "#running-req: 0," in line
+                    continue
+                if line.startswith("INFO:     ", at) and '" 200' in line:
+                    served = served or (phases.ready and '"POST /' in line)
+                    continue
+            elif tail := after_bar(line):
+                phases.feed(line)
+                line, at = tail, body_at(tail)
+            prefix = _PREFIX.match(line) if at > 0 else None
+            phase = phases.feed(line, prefix["at"] if prefix else None)
+            if phase and phase.name == "restarted":
+                errors.restart()
+                idle, served = True, False
+            if num_draft_tokens is None and (found := _DRAFT_TOKENS.search(line)) and prefix:
+                num_draft_tokens = int(found[1])
+            ours = False
+            if errors.busy or _TROUBLE.search(line):
+                ours = _trouble(errors, line, prefix, phases.ready)
+            if not (prefix or ours or _FOREIGN.match(line)):
+                reading.unknown(line)
+    reading.lines = number
+    reading.running_max = max(map(int, at_work), default=None)
+    reading.acceptance, definition = told.records, told.settle(num_draft_tokens)
+    reading.generation = {
+        BONUS_COUNTED: "accept rate up to 0.5.10.post1",
+        LENGTH_LESS_ONE: "accept rate from 0.5.11 on",
+    }.get(definition, "no accept rate" if told.records and not told.rated else None)
+    return errors.conclude(reading, phases, served)
+
+
+def _trouble(errors: Errors, line: str, prefix: re.Match | None, ready: bool) -> bool:
+    """One line that may speak of an error; True if it did."""
+    if _STOP.search(line):
+        errors.stopping = True
+    who = prefix["rank"].strip() if prefix else ""
+    body = line[prefix.end() :] if prefix else line
+    # A rank's traceback begins behind its prefix and goes on without one.
+    ours = errors.feed(body, "", who) if not prefix or body.endswith("(most recent call last):") else False
+    if _FATAL.search(body):
+        errors.mark_fatal(ready)
+        if _SAID.match(body):
+            errors.add(body, who, None if "-9" in body or "watchdog" in body else WRAPPER)
+    elif body.startswith("Exit code: -9"):
+        errors.add(body, who)
+    return ours or bool(_TROUBLE.search(line))
+
+
+def counts_from_log(log: Path, start: int, counts: Counters, requests: int, output_tokens: int, k: int) -> Counters:
+    """Counts of the cell whose lines begin at byte `start`, estimated from its decode lines (sglang_counts.py)."""
+    records = [r for line in piece(log, start) if (r := acceptance_of(line, k + 1)) is not None]
+    return estimated(records, counts, requests, output_tokens, k)
+
+
+def first_error(lines: Iterable[str]) -> tuple[str, str] | None:
+    """(cause sentence, kind) of the first real exception of any rank, or None."""
+    reading = read_log(lines)
+    return (reading.cause, reading.cause_kind) if reading.cause else None

@@ -1,0 +1,107 @@
+"""One file to share a result: `specverdict share` packs a profile's runs, `make book RUNS=FILE` reads them.
+
+An archive holds <profile>/... as data/runs does, and the profile itself as <profile>/profile.yaml. Nothing in it is
+executed when it is read: notebooks in it are shown, not run.
+"""
+
+import contextlib
+import hashlib
+import io
+import shutil
+import tarfile
+import zlib
+from pathlib import Path
+
+import yaml
+
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.profiles.profile import Profile
+
+ENDING = ".tar.gz"
+KEPT = (".jsonl", ".json", ".parquet", ".log", ".csv", ".ipynb", ".yaml")
+LIMIT_BYTES = 2_000_000_000  # unpacked: more is no set of runs
+
+
+def is_archive(where: str | Path) -> bool:
+    return str(where).endswith(ENDING)
+
+
+def share(profile: Profile, runs: Path, out: Path) -> Path:
+    """Pack <runs>/<profile> into `out`; UserError when there are no runs or the ending is another."""
+    source = runs / profile.name
+    if not source.is_dir():
+        raise UserError(
+            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
+        )
+    if not is_archive(out):
+        raise UserError(f"{out} does not end in {ENDING}; name the archive so.")
+    part = out.with_name(out.name + ".part")
+    definition = yaml.safe_dump(profile.model_dump(mode="json"), sort_keys=False).encode()
+    try:
+        with tarfile.open(part, "w:gz") as archive:
+            info = tarfile.TarInfo(f"{profile.name}/profile.yaml")
+            info.size = len(definition)
+            archive.addfile(info, io.BytesIO(definition))
+            for path in sorted(source.rglob("*")):
+                if path.is_file() and path.suffix in KEPT and path.name != "profile.yaml":
+                    archive.add(path, f"{profile.name}/{path.relative_to(source)}", filter=_nameless)
+        part.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise UserError(f"{out} could not be written ({error.strerror}); name another place with --out.") from error
+    return out
+
+
+def _nameless(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Who packed it is nobody's business."""
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info
+
+
+def unpack(archive: Path) -> Path:
+    """The folder that holds <profile>/...; unpacked once by content. UserError for anything unsafe or not ours."""
+    if not archive.is_file():
+        raise UserError(f"No archive {archive}; give the file that `specverdict share` wrote.")
+    with open(archive, "rb") as handle:
+        digest = hashlib.file_digest(handle, "sha256").hexdigest()[:12]
+    place = paths.BUILD / "archives" / digest
+    if place.is_dir():
+        return place
+    scratch = place.with_name(place.name + ".part")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    try:
+        with tarfile.open(archive, "r:gz") as packed:
+            members = packed.getmembers()
+            if sum(m.size for m in members) > LIMIT_BYTES:
+                raise UserError(
+                    f"{archive.name} holds more than {LIMIT_BYTES / 1e9:.0f} GB: no set of runs is so large."
+                )
+            odd = [m.name for m in members if not m.isfile() and not m.isdir()]
+            if odd or any(Path(m.name).suffix not in KEPT for m in members if m.isfile()):
+                raise UserError(f"{archive.name} holds other things than runs; it was not unpacked.")
+            packed.extractall(scratch, filter="data")
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise UserError(f"{archive.name} cannot be unpacked ({error}); ask for it again.") from error
+    except UserError:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    scratch.replace(place)
+    return place
+
+
+def runs_root(where: str | Path) -> Path:
+    """`paths.runs_root`, or the unpacked folder of an archive."""
+    return unpack(Path(where)) if is_archive(where) else paths.runs_root(where)
+
+
+def profile_of(folder: Path) -> str:
+    """The one profile an unpacked archive holds; UserError when there is none or more."""
+    found = sorted(p.parent.name for p in folder.glob("*/profile.yaml"))
+    if len(found) != 1:
+        raise UserError(f"The archive holds {len(found)} profiles; one is expected.")
+    return found[0]

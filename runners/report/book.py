@@ -1,0 +1,191 @@
+"""The book from data: stage a source tree for one profile's runs, build it, return its first page.
+
+The committed chapters name one profile's notebooks by path, because that is how MyST glues a figure across
+pages (`../data/runs/<profile>/notebooks/verdict.ipynb::key`). Staging another profile rewrites that one path
+segment in the copied chapters. A neutral fixed path would be simpler, but then a page's address, which
+readers pass on, would no longer say which machine it is about, and the plain `jupyter-book build .` would
+need staging too.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from runners.core import files, paths
+from runners.core.errors import UserError
+from runners.core.format import SIMULATED
+from runners.measure.ledger import ledger_lines
+from runners.profiles import load
+
+SOURCE = paths.ROOT / "book"
+CONFIG = paths.ROOT / "_config.yml"
+NOTEBOOKS = re.compile(r"data/runs/([^/\s]+)/notebooks/")
+GLUED = re.compile(r"\{glue(?::\w+)?\}`{1,2}[^`]*?notebooks/(\w+)\.ipynb::(\w+)")
+ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims", "reproduction")
+
+
+def place(simulated: bool = False) -> Path:
+    """Where the book is built; a rehearsal's stays apart from the real one."""
+    return paths.BUILD / "rehearsal" / "book" if simulated else paths.BUILD / "book"
+
+
+def committed_profile() -> str:
+    """The profile the committed chapters and contents name, which is the published one."""
+    found = NOTEBOOKS.search((SOURCE / "_toc.yml").read_text(encoding="utf-8"))
+    if not found:
+        raise UserError("book/_toc.yml names no data/runs/<profile>/notebooks/; restore it from the repository.")
+    return found.group(1)
+
+
+def run_notebooks(folder: Path, order: Sequence[str] = ()) -> list[Path]:
+    """The executed run_<configuration>.ipynb of a folder, in the profile's order, then by name."""
+    rank = {name: i for i, name in enumerate(order)}
+    found = folder.glob("run_*.ipynb")
+    return sorted(found, key=lambda p: (rank.get(p.stem.removeprefix("run_"), len(rank)), p.stem))
+
+
+def contents(profile: str, runs: Sequence[Path]) -> dict:
+    """The contents for a profile: the committed ones with its folder, and `runs` where they have a glob.
+
+    A part whose only entry was that glob disappears when there are no runs to show.
+    """
+    text = (SOURCE / "_toc.yml").read_text(encoding="utf-8")
+    toc = yaml.safe_load(NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text))
+    for part in toc["parts"]:
+        chapters = []
+        for entry in part["chapters"]:
+            folder = Path(entry["glob"]).parent if "glob" in entry else None
+            chapters += [{"file": str(folder / run.stem)} for run in runs] if folder else [entry]
+        part["chapters"] = chapters
+    toc["parts"] = [part for part in toc["parts"] if part["chapters"]]
+    return toc
+
+
+def glued_names(notebook: Path) -> set[str]:
+    """The names an executed notebook has glued."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    outputs = (output for cell in cells for output in cell.get("outputs", []))
+    names = (output.get("metadata", {}).get("scrapbook", {}).get("name") for output in outputs)
+    return {name for name in names if name}
+
+
+def unglued(chapters: Path, notebooks: Path) -> Iterator[tuple[str, str, str]]:
+    """(chapter, notebook, name) for each figure a chapter asks for that the notebook does not hold."""
+    held = {name: glued_names(notebooks / f"{name}.ipynb") for name in ANALYSES}
+    for chapter in sorted(chapters.glob("*.md")):
+        for notebook, name in GLUED.findall(chapter.read_text(encoding="utf-8")):
+            if name not in held.get(notebook, ()):
+                yield chapter.name, notebook, name
+
+
+def title_run(notebook: Path) -> None:
+    """Give an executed run notebook the name of its configuration: six pages of one title are no contents."""
+    text = notebook.read_text(encoding="utf-8")
+    title = f"# Run: {notebook.stem.removeprefix('run_')}"
+    notebook.write_text(text.replace("# Run one configuration", title, 1), encoding="utf-8")
+
+
+def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] = ()) -> Path:
+    """Write the source tree of the book for `profile` into `build_dir`/source and return that folder.
+
+    `order` gives the configurations in the order the appendix should list them. Raises UserError when an
+    analysis notebook is missing or does not hold a figure that a chapter glues.
+    """
+    folder = Path(runs_root) / profile / "notebooks"
+    missing = [name for name in ANALYSES if not (folder / f"{name}.ipynb").is_file()]
+    if missing:
+        raise UserError(
+            f"{folder} holds no executed {', '.join(missing)} notebook; measure first: make report PROFILE={profile}"
+        )
+    for name in ANALYSES:
+        advice = f"run it again: make report PROFILE={profile}"
+        notebook = files.read_json(folder / f"{name}.ipynb", dict, advice)
+        if not {"metadata", "cells"} <= set(notebook):
+            raise UserError(f"{folder / name}.ipynb is no notebook; {advice}.")
+        if notebook["metadata"].get("papermill", {}).get("exception"):
+            raise UserError(f"{folder / name}.ipynb stopped at an error; run it again: make report PROFILE={profile}")
+    tree = Path(build_dir) / "source"
+    if tree.exists():
+        shutil.rmtree(tree)
+    shutil.copytree(SOURCE, tree / "book", ignore=shutil.ignore_patterns("__pycache__", "_build", "_toc.yml"))
+    shutil.copytree(paths.DATA / "reported", tree / "data" / "reported")
+    shutil.copy(CONFIG, tree / CONFIG.name)
+
+    runs = run_notebooks(folder, order)
+    shown = tree / "data" / "runs" / profile / "notebooks"
+    shown.mkdir(parents=True)
+    for notebook in [*(folder / f"{name}.ipynb" for name in ANALYSES), *runs]:
+        shutil.copy(notebook, shown / notebook.name)
+    for notebook in runs:
+        title_run(shown / notebook.name)
+    if is_simulated(folder.parent):
+        mark_simulated(tree, shown)
+    for chapter in (tree / "book").glob("*.md"):
+        text = chapter.read_text(encoding="utf-8")
+        chapter.write_text(NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text), encoding="utf-8")
+
+    for chapter, notebook, name in unglued(tree / "book", shown):
+        raise UserError(
+            f"book/{chapter} shows {name!r}, which {folder / notebook}.ipynb does not hold; "
+            f"run that notebook again: make report PROFILE={profile}"
+        )
+    toc = yaml.safe_dump(contents(profile, runs), sort_keys=False, allow_unicode=True)
+    (tree / "book" / "_toc.yml").write_text(toc, encoding="utf-8")
+    return tree
+
+
+def is_simulated(folder: Path) -> bool:
+    """Do these runs come from a rehearsal? The cells themselves say so."""
+    return any(row.get("simulated") for path in folder.glob("*/cells.jsonl") for row in ledger_lines(path))
+
+
+def mark_simulated(tree: Path, notebooks: Path) -> None:
+    """A banner on every page and a line on top of every notebook: nobody may take a rehearsal for a measurement."""
+    place = tree / CONFIG.name
+    config = yaml.safe_load(place.read_text(encoding="utf-8"))
+    theme = config.setdefault("sphinx", {}).setdefault("config", {}).setdefault("html_theme_options", {})
+    theme["announcement"] = SIMULATED
+    place.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    for path in notebooks.glob("*.ipynb"):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        line = {"cell_type": "markdown", "id": "simulated", "metadata": {}, "source": [f"**{SIMULATED}**"]}
+        notebook["cells"].insert(1, line)
+        path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+
+
+def build(runs_root: Path, profile: str, out: Path) -> Path:
+    """Build the book for `profile` into `out` and return its index.html.
+
+    Every warning fails the build: a dangling reference or a figure that was not glued must not be published.
+    Raises UserError with the first warnings.
+    """
+    out = Path(out).resolve()
+    script = Path(sys.executable).parent / "jupyter-book"
+    if not script.is_file():
+        raise UserError(f"jupyter-book is not installed beside {sys.executable}; install requirements.txt there.")
+    order = list(load.load(profile).configurations) if profile in load.names() else ()
+    tree = stage(runs_root, profile, out, order)
+    shutil.rmtree(out / "_build", ignore_errors=True)
+    command = [script, "build", tree, "--config", tree / CONFIG.name, "--toc", tree / "book" / "_toc.yml"]
+    command += ["--path-output", out, "-W", "-n", "--keep-going", "--all"]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=tree)
+    log = out / "book.log"
+    log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    index = out / "_build" / "html" / "index.html"
+    if done.returncode != 0 or not index.is_file():
+        raise UserError(f"the book was not built ({log}): {first_faults(done.stdout + done.stderr, tree)}")
+    return index
+
+
+def first_faults(text: str, tree: Path, at_most: int = 3) -> str:
+    """The first warning or error lines of a build, without the staging folder and the terminal's colours."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text).replace(f"{tree}/", "")
+    lines = list(dict.fromkeys(line.strip() for line in plain.splitlines() if line.strip()))
+    faults = [line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|Error:|Exception", line)]
+    return " | ".join((faults or lines[-at_most:])[:at_most])

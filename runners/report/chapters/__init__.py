@@ -1,0 +1,1 @@
+"""One module a chapter: its tables, its sentences and its glue values."""

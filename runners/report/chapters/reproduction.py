@@ -1,0 +1,166 @@
+"""Chapter Does it reproduce?: tables and paragraphs."""
+
+import pandas as pd
+
+from runners.analyse import compare_runs, crossover, forecasts, machines, results, step_model, sweeps
+from runners.analyse.compare_runs import AGREE, BOTH, DIFFER, SCATTER, UNKNOWN
+from runners.analyse.verdict import decide
+from runners.claims import check
+from runners.claims.reproduction import HERE, NOTHING, Side
+from runners.core import format
+from runners.report.chapters import verdict as verdict_chapter
+
+
+def ratio_table(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
+    """`pairs` for reading; a, b name the two sets of runs."""
+    return pd.DataFrame(
+        {
+            "configuration": found["configuration"],
+            "workload": found["workload"],
+            "C": found["concurrency"],
+            "ratio": found["what"],
+            a: [format.interval_text(*v) for v in found["a"]],
+            b: [format.interval_text(*v) for v in found["b"]],
+            f"{b} / {a}": [f"{v:.2f}" for v in found["b_over_a"]],
+            "outcome": found["outcome"],
+        }
+    )
+
+
+def agreement_sentence(found: pd.DataFrame) -> str:
+    """How many ratios agree, and the size of the typical difference."""
+    if found.empty:
+        return "The two have no measured point in common."
+    counts = found["outcome"].value_counts()
+    apart = (found["b_over_a"] - 1).abs()
+    # Two equally wide 95% intervals miss each other by chance in 2 (1 - Phi(1.96 sqrt 2)) = 0.56% of cases; a point
+    # lies outside the 95% reach of the other side's scatter in 5%.
+    told = found[found["outcome"] != UNKNOWN]
+    expected = (told["judged"] == BOTH).sum() * 0.0056 + (told["judged"] == SCATTER).sum() * 0.05
+    few = (told["judged"] == SCATTER).sum()
+    few = f" ({few} of them judged by {SCATTER}, as one side has too few)" if few else ""
+    return (
+        f"{counts.get(AGREE, 0)} of {len(found)} ratios agree{few}, {counts.get(DIFFER, 0)} differ "
+        f"(about {expected:.1f} would by chance alone), {counts.get(UNKNOWN, 0)} cannot be told; median difference "
+        f"{apart.median():.1%}, largest {apart.max():.1%}."
+    )
+
+
+def machines_sentence(found: pd.DataFrame, start: float, a: str = "A", b: str = "B") -> str:
+    """`speeds` and `starts`, a sentence an engine; empty where there is nothing to tell."""
+    lines = []
+    for r in found.itertuples():
+        scatter = [format.NOT_MEASURED if pd.isna(s) else f"{s:.1%}" for s in (r.scatter_a, r.scatter_b)]
+        lines.append(
+            f"{r.engine} without speculation: a token takes {r.tpot:.2f} times as long in {b} as in {a} ({r.points} "
+            f"points); scatter of repeats: {scatter[0]} in {a}, {scatter[1]} in {b}."
+        )
+    if lines and pd.notna(start):
+        lines.append(f"Servers took {start:.2f} times as long to start in {b} as in {a}.")
+    return "\n".join(lines)
+
+
+def machine_table(found: list[Side]) -> pd.DataFrame:
+    """What each machine was, what it measured, and how well its speed-ups are foretold (median error, worst): by its
+    own cells of the other concurrencies; before new points were measured, by the model's form of today; and by this
+    report's cells alone, accept lengths known.
+    """
+    columns = ["runs", "machine", "cells", "void", "own C kept out", "new points, told before", "from this report"]
+    rows = []
+    for side in found:
+        good = len(results.ok(side.cells))
+        own, before = _errors(crossover.score(side.points)), _told_before(side)
+        other = _errors(_foretold(found[0], side)) if side is not found[0] else ""
+        words = machines.words(side.runs, side.profile)
+        rows.append([side.name, words, good, len(side.cells) - good, own, before, other])
+    return pd.DataFrame(rows, columns=columns).rename(
+        columns={"own C kept out": f"own C={crossover.HELD_OUT} kept out"}
+    )
+
+
+def _told_before(side: Side) -> str:
+    """Scores of forecasts of points that the model had not seen, its sweeps among them."""
+    new = forecasts.of_new_points(side.runs, side.profile, sweeps.profile_of(side.profile))
+    new = new[new["terms"] == forecasts.TERMS]
+    return f"{_errors(new)} ({len(new)} points)" if len(new) else format.NOT_MEASURED
+
+
+def _foretold(first: Side, other: Side) -> pd.DataFrame:
+    """Speed-ups there by the step model of the cells here: step_model.scored."""
+    models = crossover.models(first.points)
+    parts = []
+    for engine, rows in other.points.items():
+        if engine in models:
+            told = step_model.forecasts(models[engine][0], rows)
+            parts.append(step_model.scored(told, rows))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["error"])
+
+
+def _errors(scores: pd.DataFrame) -> str:
+    median, worst = crossover.errors(scores)
+    return format.NOT_MEASURED if pd.isna(median) else f"{median:.1%}, {worst:.0%}"
+
+
+def machine_paragraphs(found: list[Side]) -> str:
+    """A paragraph an other machine: how many ratios agree, and how fast and steady it was."""
+    if len(found) < 2:
+        return f"{NOTHING}."
+    parts = []
+    for other in found[1:]:
+        agreed = agreement_sentence(compare_runs.pairs(found[0].costs, other.costs))
+        homes = (results.home(side.runs, side.profile) for side in (found[0], other))
+        speed = machines.speeds(found[0].cells, other.cells)
+        told = machines_sentence(speed, machines.starts(*homes), found[0].name, other.name).replace("\n", " ")
+        parts.append(f"**{other.name}: {agreed}** {told}")
+    return "\n\n".join(parts)
+
+
+def front_page_sentence(found: list[Side]) -> str:
+    """The short form for the first page."""
+    if len(found) < 2:
+        return f"{NOTHING}."
+    parts = []
+    for other in found[1:]:
+        outcomes = compare_runs.pairs(found[0].costs, other.costs)["outcome"]
+        parts.append(f"{(outcomes == compare_runs.AGREE).sum()} of {len(outcomes)} ratios agree with {other.name}")
+    return f"Set beside other runs of the same profile, {'; '.join(parts)}."
+
+
+def ratios(found: list[Side], differing: bool = False) -> pd.DataFrame:
+    """compare.table of each other side, those that differ first; or those alone."""
+    parts = []
+    for other in found[1:]:
+        pairs = compare_runs.pairs(found[0].costs, other.costs)
+        pairs = pairs.sort_values("outcome", key=lambda o: o != compare_runs.DIFFER, kind="stable")
+        pairs = pairs[pairs["outcome"] == compare_runs.DIFFER] if differing else pairs
+        parts.append(ratio_table(pairs, HERE, "there").assign(runs=other.name))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["runs"])
+
+
+def uses(found: list[Side]) -> pd.DataFrame:
+    """What each set of runs says to serve for each use, and by how much that leads."""
+    rows = []
+    for side in found if len(found) > 1 else ():
+        for use, best in decide.of(side.runs, side.profile)["uses"].items():
+            if best is None:
+                continue
+            value = format.interval_text(best["value"], best["lo"], best["hi"], 1)
+            lead = verdict_chapter.figure(best["ratio"])
+            clear = {True: "yes", False: "no", None: ""}[best["clear"]]
+            title = decide.USES[use][0]
+            rows.append([title, side.name, best["configuration"], best["concurrency"], value, lead, clear])
+    columns = ["use", "runs", "serve", "C", "tok/s", "best / runner-up", "clear"]
+    order = [title for title, *_ in decide.USES.values()]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.sort_values("use", key=lambda u: u.map(order.index), kind="stable") if rows else frame
+
+
+def claimed(found: list[Side]) -> pd.DataFrame:
+    """Each claim about this profile with its status on every side; sweeps and alignment are measured where they are."""
+    columns: dict[str, list[str]] = {}
+    for side in found if len(found) > 1 else ():
+        mine = [c for c in check.of(side.runs, side.profile) if c.claim.scope]
+        mine = [c for c in mine if c.claim.scope.profile == side.profile]
+        columns["claim"] = [c.claim.statement for c in mine]
+        columns[side.name] = [f"{c.status} ({c.working})" if c.working else c.status for c in mine]
+    return pd.DataFrame(columns or {"claim": []})

@@ -1,0 +1,142 @@
+"""Copy a profile's local runs to data/runs, where they are committed and the book's readers see them."""
+
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+import papermill
+
+from runners.analyse import forecasts, sweeps
+from runners.analyse.verdict import store
+from runners.claims import reproduction
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.profiles.profile import Profile
+from runners.report.book import ANALYSES, title_run
+
+# What a rebuild needs and a reader may want; logs in full and half-written files stay behind.
+MEASURED = ("cells.jsonl", "requests.parquet", "environment.json", "timeline.json", "status.json")
+PUBLISHED = (*MEASURED, "server.log")
+
+
+def _forget_paths(path: Path) -> None:
+    """papermill notes where it read and wrote; the reader of a published notebook has other folders."""
+    notebook = nbformat.read(path, 4)
+    for key in ("input_path", "output_path"):
+        notebook.metadata.get("papermill", {}).pop(key, None)
+    nbformat.write(notebook, path)
+
+
+def _source(profile: Profile, runs: Path) -> Path:
+    """The folder to publish from; UserError where nothing there may be, or is."""
+    if profile.simulated:
+        raise UserError(f"{profile.name} is a rehearsal: simulated figures are never published.")
+    source = runs / profile.name
+    if not source.is_dir():
+        raise UserError(
+            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
+        )
+    return source
+
+
+def publish(profile: Profile, runs: Path) -> int:
+    """Copy and analyse; for runs that are published already, only analyse them again (a chapter is new, or changed)."""
+    source, target = _source(profile, runs), paths.PUBLISHED_RUNS / profile.name
+    if source.resolve() == target.resolve():
+        if not _shown_elsewhere(profile):
+            _analyse(profile, target)
+    else:
+        _replace(profile, source, target)
+    size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
+    print(f"published {profile.name}: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
+    return 0
+
+
+def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
+    """Copy what was measured, without notebooks and logs, to data/elsewhere/<machine>: another machine's runs, which
+    the chapter on reproduction sets beside the published ones.
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", machine):
+        raise UserError(
+            f"`{machine}` cannot name a machine; use small letters, digits and dashes: --machine two-cores."
+        )
+    source, target = _source(profile, runs), reproduction.PLACE / machine / profile.name
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    _copy_cells(profile, source, part, MEASURED)
+    if not part.is_dir():
+        raise UserError(f"{source} holds no measured cell of {profile.name}; measure first.")
+    for file in source.glob(forecasts.FILE):
+        shutil.copy2(file, part / file.name)
+    shutil.rmtree(target, ignore_errors=True)
+    part.rename(target)
+    size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
+    place = target.relative_to(reproduction.PLACE.parent.parent)
+    print(f"kept {profile.name} of {machine}: {size / 1e6:.1f} MB in {place}")
+    return 0
+
+
+def _replace(profile: Profile, source: Path, target: Path) -> None:
+    before = target.with_name(f".{target.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    if target.is_dir():
+        target.rename(before)  # it comes back if anything below fails
+    try:
+        _copy(profile, source, target)
+        if _shown_elsewhere(profile):
+            return shutil.rmtree(before, ignore_errors=True)
+        kept = source / "alignment" if (source / "alignment").is_dir() else before / "alignment"
+        if kept.is_dir():  # measured by `align`, apart from a report
+            shutil.copytree(kept, target / "alignment")
+        _analyse(profile, target)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        if before.is_dir():
+            before.rename(target)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def _shown_elsewhere(profile: Profile) -> bool:
+    """Sweeps have no chapters of their own: those of the profile they extend show them."""
+    return profile.extends is not None and profile.name == sweeps.profile_of(profile.extends)
+
+
+def _copy_cells(profile: Profile, source: Path, target: Path, names: tuple[str, ...]) -> None:
+    """These files of each configuration that has them."""
+    for configuration in profile.configurations:
+        for name in names:
+            file = source / configuration / name
+            if file.is_file():
+                place = target / configuration / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, place)
+
+
+def _copy(profile: Profile, source: Path, target: Path) -> None:
+    _copy_cells(profile, source, target, PUBLISHED)
+    notebooks = target / "notebooks"
+    for file in () if _shown_elsewhere(profile) else source.glob("notebooks/run_*.ipynb"):
+        notebooks.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, notebooks / file.name)
+    for file in [*source.glob("report-*.json"), *source.glob(forecasts.FILE)]:
+        shutil.copy2(file, target / file.name)
+
+
+def _analyse(profile: Profile, target: Path) -> None:
+    """The analyses run on what is published, so that nbval re-executes exactly what is committed."""
+    notebooks = target / "notebooks"
+    for name in ANALYSES:
+        papermill.execute_notebook(
+            paths.ROOT / "notebooks" / f"{name}.ipynb",
+            notebooks / f"{name}.ipynb",
+            parameters={"profile": profile.name, "runs": "published"},
+            kernel_name="python3",
+            progress_bar=False,
+        )
+    for path in notebooks.glob("*.ipynb"):
+        _forget_paths(path)
+    for path in notebooks.glob("run_*.ipynb"):
+        title_run(path)
+    store.write("published", profile.name)

@@ -1,0 +1,40 @@
+"""The README's verdict table and picture, made from the published verdict; a test holds them against it."""
+
+from pathlib import Path
+
+from runners.analyse import results, summarise
+from runners.analyse.verdict import store
+from runners.claims import check
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.profiles.profile import Profile
+from runners.report.chapters import claims as claims_chapter
+from runners.report.chapters import verdict as verdict_chapter
+from runners.report.charts import throughput as throughput_charts
+
+BEGIN, END = "<!-- verdict: made by `make publish` -->", "<!-- end of verdict -->"
+README = paths.ROOT / "README.md"
+PICTURE = paths.ROOT / "book" / "images" / "verdict.svg"
+
+
+def section(profile: Profile, runs: Path) -> str:
+    """What stands between the markers."""
+    said = claims_chapter.claims_sentence(check.counts(check.of(runs, profile.name), profile.name))
+    return f"{BEGIN}\n\n{verdict_chapter.markdown(store.load(runs, profile.name))}\n{said}\n\n{END}"
+
+
+def with_section(text: str, new: str) -> str:
+    if BEGIN not in text or END not in text:
+        raise UserError(f"README.md has no lines '{BEGIN}' and '{END}'; put them where the verdict belongs.")
+    return text[: text.index(BEGIN)] + new + text[text.index(END) + len(END) :]
+
+
+def write(profile: Profile, runs: Path) -> int:
+    if profile.simulated:
+        raise UserError(f"{profile.name} is a rehearsal: simulated figures never enter the README.")
+    README.write_text(with_section(README.read_text(), section(profile, runs)))
+    cells, requests = results.cells(runs, profile.name), results.requests(runs, profile.name)
+    chart = throughput_charts.throughput(summarise.summarise(cells, requests), cells)
+    chart.save(str(PICTURE))
+    print(f"README.md and {PICTURE.relative_to(paths.ROOT)} say what {profile.name}'s verdict says")
+    return 0

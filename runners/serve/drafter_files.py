@@ -1,0 +1,143 @@
+"""The drafters of a profile as files: published or on the box, untrained, or derived from another by one fault.
+
+A drafter has up to two forms, a Hugging Face folder (vLLM, SGLang) and a GGUF file (llama.cpp). What is made lives
+in the cache under a name that holds the hash of what it was made from.
+"""
+
+import ast
+import functools
+import hashlib
+from pathlib import Path
+
+from runners.core import hashes, paths
+from runners.core.errors import UserError
+from runners.core.paths import SCRIPTS
+from runners.core.progress import Progress
+from runners.engines import environments
+from runners.profiles.profile import Profile
+from runners.profiles.schema import Drafter
+from runners.serve import made_folder
+
+Forms = tuple[Path | None, Path | None]  # folder, GGUF file
+
+
+def place(path: str) -> Path:
+    """A drafter's path as the profile names it; a relative one counts from the checkout (data/drafters/...)."""
+    return paths.ROOT / path
+
+
+def digest(profile: Profile, name: str) -> str:
+    """12 hex digits over all that determines the drafter's weights; "absent" for one that is not on this machine."""
+    chosen, target = profile.drafters[name], profile.target
+    facts = [target.file_sha256 or "", chosen.made or "", str(chosen.seed)]
+    if chosen.path is not None:
+        files = [place(chosen.path)] if chosen.path.endswith(".gguf") else _weights(place(chosen.path))
+        if not all(f.is_file() for f in files):
+            return "absent"
+        facts = [hashes.noted_sha256(f) for f in files]
+    elif chosen.made == "untrained":
+        facts += _scripts("untrained_drafter", "drafter_to_gguf")
+    else:
+        facts += [digest(profile, chosen.source or ""), *_recipe(chosen.change or "")]
+    return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:12]
+
+
+def _weights(folder: Path) -> list[Path]:
+    index = folder / "model.safetensors.index.json"
+    return [folder / "config.json", index if index.is_file() else folder / "model.safetensors"]
+
+
+def _scripts(*names: str) -> list[str]:
+    return [hashes.sha256(SCRIPTS / f"{n}.py") for n in names]
+
+
+def _recipe(change: str) -> list[str]:
+    """What in scripts/derive_drafter.py makes one change: its entry, the functions that calls, and `main`.
+
+    Not the whole file: another fault added beside it would have every cell of this one measured again.
+    """
+    functions, entries = _parsed((SCRIPTS / "derive_drafter.py").read_text())
+    found, looking = {}, [entries.get(change), functions["main"]]
+    while looking:
+        node = looking.pop()
+        if node is None or id(node) in found:
+            continue
+        found[id(node)] = ast.unparse(node)
+        looking += [functions.get(n.id) for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return [change, *found.values()]
+
+
+@functools.cache
+def _parsed(source: str) -> tuple[dict[str, ast.FunctionDef], dict[str, ast.expr]]:
+    """A script's functions by name, and its table of changes."""
+    tree = ast.parse(source)
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "CHANGES")
+    return functions, {k.value: v for k, v in zip(table.keys, table.values, strict=True)}
+
+
+def planned(profile: Profile, name: str) -> Forms:
+    """Where the two forms are or will be, without making or checking anything."""
+    chosen = profile.drafters[name]
+    made = _made(profile, name)
+    if chosen.made == "untrained":
+        return made / "hf", made / "drafter.gguf"
+    if chosen.made == "derived":
+        return made / "hf", _exported(made)
+    if chosen.path.endswith(".gguf"):
+        return None, place(chosen.path)
+    return place(chosen.path), _exported(made) if profile.target.package else None
+
+
+def _made(profile: Profile, name: str) -> Path:
+    chosen = profile.drafters[name]
+    return paths.cache() / "drafters" / f"{chosen.change or chosen.made or name}-{digest(profile, name)}"
+
+
+def _exported(made: Path) -> Path:
+    script = hashes.sha256(SCRIPTS / "drafter_to_gguf.py")[:6]
+    return made / f"export-{script}" / "drafter.gguf"
+
+
+def ensure(profile: Profile, name: str, gguf: Path | None, folder: Path | None, say: Progress) -> Forms:
+    """The same, made if missing. UserError when a path is missing or the drafter cannot be made."""
+    chosen = profile.drafters[name]
+    forms = planned(profile, name)
+    if chosen.path is not None:
+        made_folder.must_exist(place(chosen.path), f"drafter {name}", profile)
+        if forms[0] is not None and forms[1] is not None:
+            _export(forms[0], forms[1].parent, gguf, name, say)
+        return forms
+    if gguf is None or folder is None:
+        raise UserError(f"Drafter {name} is made here from a packaged target with `dequantised: true`; give a `path`.")
+    made = _made(profile, name)
+    if not made.is_dir():
+        say(f"drafter {name}: {'random weights' if chosen.made == 'untrained' else f'with the fault {chosen.change}'}")
+        made_folder.make_once(made, lambda out: _words(profile, chosen, gguf, folder, out, say), f"Drafter {name}")
+    if chosen.made == "derived":
+        _export(made / "hf", _exported(made).parent, gguf, name, say)
+    return forms
+
+
+def _words(profile: Profile, chosen: Drafter, gguf: Path, folder: Path, out: Path, say: Progress) -> list[str]:
+    python = environments.ensure("reference", say)
+    if chosen.made == "untrained":
+        script = str(SCRIPTS / "untrained_drafter.py")
+        return [str(python), script, str(folder), str(gguf), str(out), str(chosen.seed)]
+    source, _ = ensure(profile, chosen.source or "", gguf, folder, say)
+    script = str(SCRIPTS / "derive_drafter.py")
+    return [str(python), script, chosen.change or "", str(source), str(out / "hf"), str(chosen.seed)]
+
+
+def _export(folder: Path, out: Path, gguf: Path | None, name: str, say: Progress) -> None:
+    """The GGUF form of a folder, in `out`/drafter.gguf."""
+    if gguf is None or out.is_dir():
+        return
+    python = environments.ensure("reference", say)
+    script = str(SCRIPTS / "drafter_to_gguf.py")
+
+    def words(scratch: Path) -> list[str]:
+        scratch.mkdir(parents=True)
+        return [str(python), script, str(gguf), str(folder), str(scratch / "drafter.gguf")]
+
+    made_folder.make_once(out, words, f"The GGUF form of drafter {name}")

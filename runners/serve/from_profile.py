@@ -1,0 +1,52 @@
+"""A configuration's server from its profile: files, port and command line, ready to be asked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runners.core import progress
+from runners.engines import environments
+from runners.engines.command import command
+from runners.engines.registry import engine
+from runners.profiles.profile import Profile
+from runners.readers.registry import reader
+from runners.serve import model_files
+from runners.serve.ports import check_port, free_port
+from runners.serve.server import attach, serve
+from runners.serve.server_process import Launch, Running
+
+
+@contextmanager
+def running(profile: Profile, name: str, log: Path) -> Iterator[Running]:
+    """The configuration's server, ready; ours is brought down afterwards, an attached one left alone."""
+    chosen = profile.configuration(name)
+    module, log_reader = engine(chosen.engine), reader(chosen.engine)
+    if chosen.attach is not None:
+        with attach(chosen.attach.url, module.HEALTH_PATH, progress.say) as attached:
+            yield attached
+        return
+    spec = profile.engines[chosen.engine]
+    if spec.environment:
+        environments.ensure(spec.environment, progress.say)
+    files = model_files.files(profile, chosen.drafter, progress.say)
+    port = spec.port or free_port()
+    check_port(spec.host, port)
+    line = command(profile, name, files, port)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    launch = Launch(
+        name=name,
+        argv=line.argv,
+        env=line.env,
+        log_path=log,
+        host=spec.host,
+        port=port,
+        phase_of=log_reader.phase_of,
+        first_error=log_reader.first_error,
+        health_path=module.HEALTH_PATH,
+        budgets=profile.budgets.get(chosen.engine, {}),
+        stall_seconds=profile.stall_seconds,
+        livelock_seconds=profile.livelock_seconds,
+        expected_bytes=profile.target.bytes_on_disk,
+    )
+    with serve(launch, progress.say) as ours:
+        yield ours

@@ -1,0 +1,64 @@
+"""The target and the drafters as files: fetched by pinned version, checked by hash, made once.
+
+Everything made lives in the cache outside the checkout, under a name that holds the hash of what it
+was made from; a folder is written beside its place and renamed when whole.
+"""
+
+from pathlib import Path
+
+from runners.core.hashes import noted_sha256
+from runners.core.progress import Progress
+from runners.engines.command import Files
+from runners.profiles.profile import Profile
+from runners.serve import drafter_files
+from runners.serve.made_folder import must_exist
+from runners.serve.target_files import dequantised, fetch, folder_path, gguf_path
+
+
+def files(profile: Profile, drafter: str | None = None, progress: Progress = lambda _: None) -> Files:
+    """Every form of the target (and of one drafter) that this profile's engines need, made if missing.
+
+    Raises UserError when a path is missing or a hash is wrong, EngineUnavailable when the reference
+    environment, which makes them, cannot be set up.
+    """
+    target = profile.target
+    if target.path is not None:
+        must_exist(target.path, f"target {target.name}", profile)
+        folder, gguf = (None, Path(target.path)) if target.path.endswith(".gguf") else (Path(target.path), None)
+    else:
+        gguf = fetch(target, progress)
+        folder = dequantised(gguf, target, progress) if target.dequantised else None
+    drafter_folder = drafter_gguf = None
+    if drafter is not None:
+        drafter_folder, drafter_gguf = drafter_files.ensure(profile, drafter, gguf, folder, progress)
+    return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
+
+
+def planned_files(profile: Profile, drafter: str | None = None) -> Files:
+    """The same paths without making or checking anything: for a dry run on another machine."""
+    target = profile.target
+    if target.path is not None:
+        is_gguf = target.path.endswith(".gguf")
+        gguf, folder = (Path(target.path), None) if is_gguf else (None, Path(target.path))
+    else:
+        gguf, folder = gguf_path(target), folder_path(target)
+    drafter_folder, drafter_gguf = drafter_files.planned(profile, drafter) if drafter else (None, None)
+    return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
+
+
+def provenance(files: Files) -> dict[str, str]:
+    """SHA-256 of each weights file that is served (small ones: a 547 GB folder is named by its index)."""
+    found = {}
+    for role in ("gguf", "drafter_gguf"):
+        path = getattr(files, role)
+        if path is not None and path.is_file():
+            found[role] = noted_sha256(path)
+    for role in ("folder", "drafter_folder"):
+        folder = getattr(files, role)
+        if folder is None or not folder.is_dir():
+            continue
+        index = folder / "model.safetensors.index.json"
+        weights = index if index.is_file() else folder / "model.safetensors"
+        if weights.is_file():
+            found[role] = noted_sha256(weights)
+    return found
