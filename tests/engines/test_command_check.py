@@ -1,7 +1,7 @@
 """Every command line of the profiles through the engines' own argument parsers, from their release's own source."""
 
 import pytest
-from test_sglang_wheels import wheel
+from sglang_wheel import wheel
 
 from runners.commands.preflight import command_line
 from runners.engines import environments

@@ -14,7 +14,7 @@ from runners.profiles.load import load
 
 def test_batched_chains_equal_drafting_one_token_at_a_time(tmp_path):
     python = environments.ensure("reference")
-    checks = Path(__file__).with_name("eagle3_checks.py")
+    checks = Path(__file__).parents[1] / "support" / "eagle3_checks.py"
     done = subprocess.run([python, checks, SCRIPTS, tmp_path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip() == "ok"

@@ -11,7 +11,7 @@ import pytest
 
 from runners.serve import ports, server, server_process
 
-LOADER = Path(__file__).with_name("fake_loader.py")
+LOADER = Path(__file__).parents[2] / "support" / "fake_loader.py"
 BUDGETS = {"loading weights": 1.5, "capturing graphs": 1.5, "default": 1.5}
 STALL, LIVELOCK = 2.0, 4.0
 SLACK = 8.0  # a loaded machine is slower

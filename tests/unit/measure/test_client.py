@@ -11,7 +11,7 @@ from runners.profiles import load, points
 from runners.profiles.schema import Gates
 from runners.serve import ports, server, server_process
 
-FAKE = Path(__file__).with_name("fake_server.py")
+FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from runners.measure.ledger import Ledger
 from runners.profiles import load
 from runners.serve import from_profile
 
-FAKE = Path(__file__).with_name("fake_server.py")
+FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"
 
 
 def made(tmp_path, flags=None, **changes):

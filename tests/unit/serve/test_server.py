@@ -18,7 +18,7 @@ from runners.serve import ports, server, server_process
 from runners.serve.liveness import Snapshot
 from runners.serve.log_tail import LogTail
 
-FAKE = Path(__file__).with_name("fake_server.py")
+FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"
 
 
 def phase_of(line):
@@ -241,14 +241,14 @@ def test_nothing_outlives_the_process_that_started_it(tmp_path, number):
     code = f"""
 import sys, time
 from pathlib import Path
-from runners import ports, running, server
-launch = running.Launch("fake", [sys.executable, {str(FAKE)!r}, "--port", "{port}", "--stubborn-child"], {{}},
+from runners.serve import ports, server, server_process
+launch = server_process.Launch("fake", [sys.executable, {str(FAKE)!r}, "--port", "{port}", "--stubborn-child"], {{}},
                        Path({str(tmp_path / "log")!r}), {port}, lambda line: None, lambda lines: None, grace_seconds=1)
 with server.serve(launch) as live:
     print(*live.pids(), flush=True)
     time.sleep(60)
 """
-    env = os.environ | {"PYTHONPATH": str(Path(server.__file__).parents[1])}
+    env = os.environ | {"PYTHONPATH": str(Path(server.__file__).parents[2])}
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
     pids = [int(p) for p in child.stdout.readline().split()]
     assert len(pids) >= 2
