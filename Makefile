@@ -1,4 +1,5 @@
-# make report · make test · make book · make serve. PROFILE and DEPTH choose what is measured and how much.
+# make report · make test · make check · make book · make serve. PROFILE chooses what is measured, DEPTH how much.
+# Each target is one command of `specverdict`; what it does is in runners/commands.
 PROFILE ?= lab-cpu
 DEPTH ?=
 PYTHON ?= python3
@@ -45,7 +46,7 @@ drafter: $(VENV)/complete
 clean:
 	rm -rf build
 
-# The marker is written last: an interrupted installation is never taken for a whole one.
+# The marker file is written last, so that an interrupted installation is never taken for a complete one.
 $(VENV)/complete: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("error: Python 3.11 or newer is needed; set PYTHON=" if sys.version_info < (3, 11) else 0)'
 	@rm -rf $(VENV)

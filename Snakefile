@@ -1,6 +1,8 @@
 # The whole pipeline as one graph: measure -> analyse -> book. `make report` runs it; it also runs by itself:
 #   snakemake --cores 2 --config profile=lab-cpu depth=quick runs=local
-# Rounds make a chain (ABCABC): one server at a time, each configuration once before any a second time.
+# Each rule runs a notebook (notebooks/*.ipynb) through papermill; what a notebook calls is in runners/.
+# The measuring steps form one chain (ABCABC): one server at a time, and each configuration is measured once before any of
+# them is measured again, so that a slow hour of the machine hits all of them.
 # Finished cells are in the ledger, so a notebook that runs again measures only what is missing.
 from runners.core import paths
 from runners.profiles.load import load
@@ -8,7 +10,7 @@ from runners.profiles.load import load
 PROFILE = config.get("profile", "lab-cpu")
 profile = load(PROFILE)
 DEPTH = config.get("depth") or profile.workload.default_depth
-RUNS = str(config.get("runs") or "local")  # published, local, or a folder: notebooks get the word, not the path
+RUNS = str(config.get("runs") or "local")  # published, local, or a folder; notebooks get this word, not a path
 ONLY = [name for name in (config.get("only") or "").split(",") if name]
 CONFIGURATIONS = ONLY or profile.at_depth(DEPTH)
 ROUNDS = range(profile.depth(DEPTH).rounds)
@@ -23,9 +25,9 @@ EXECUTE = "papermill --log-level WARNING --no-progress-bar --kernel python3"
 
 
 def before(wildcards):
-    """The step that must be over before this one starts; none for the first."""
-    place = STEPS.index((wildcards.configuration, int(wildcards.round)))
-    return ancient(f"{WORK}/run_{STEPS[place - 1][0]}-{STEPS[place - 1][1]}.ipynb") if place else []
+    """The step that must end before this one starts; none for the first."""
+    position = STEPS.index((wildcards.configuration, int(wildcards.round)))
+    return ancient(f"{WORK}/run_{STEPS[position - 1][0]}-{STEPS[position - 1][1]}.ipynb") if position else []
 
 
 rule all:
@@ -41,7 +43,7 @@ rule run_configuration:
         f"{WORK}/run_{{configuration}}-{{round}}.ipynb",
     wildcard_constraints:
         round=r"\d+",
-    threads: workflow.cores  # the whole machine: after a stop two links of the chain could be free to run at once
+    threads: workflow.cores  # the whole machine: after an interruption two steps could be ready at once
     params:
         published=lambda w: f"{HERE}/notebooks/run_{w.configuration}.ipynb",
     shell:
