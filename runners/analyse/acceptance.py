@@ -1,8 +1,8 @@
-"""What acceptance figures mean: definitions in one place, all from raw counts.
+"""Acceptance of measured cells: pooled counts, decode steps, tokens per step, the controls.
 
-A chain drafts K tokens a verification step. F steps, N drafted and A accepted tokens are counted; every
-rate is a ratio of sums over cells, never a mean of rates. SGLang's `num_draft_tokens` D counts the bonus
-position: D = K + 1.
+The formulas stand in core/acceptance_math.py, with the symbols: S steps with a draft (column `steps`), D drafted tokens
+(`drafted`), A accepted drafted tokens (`accepted`), K drafts a step (`k`), AL accept length. Every rate is a ratio of
+sums over cells, never a mean of rates.
 """
 
 from collections.abc import Sequence
@@ -12,112 +12,103 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from runners.analyse import results
+from runners.core.acceptance_math import (
+    accept_length,
+    conditional,
+    draft_acceptance,
+    expected_accept_length,
+    ratio,
+    sglang_rate_new,
+    sglang_rate_old,
+    survival,
+)
 
 BY = ["configuration", "engine", "method", "k"]
 COUNTS = ["steps", "drafted", "accepted", "output_tokens", "requests"]
+DERIVED = ["accept_length", "draft_acceptance", "tokens_per_step", "drafted_share", "survival", "conditional"]
+DERIVED += ["sglang_old", "sglang_new", "iid_acceptance"]
 # Engines that count a step's accepted tokens before they cut the answer at its limit. vLLM:
 # v1/core/sched/scheduler.py, update_from_output takes its statistics before check_stop. llama.cpp never drafts
 # past the limit.
 COUNTS_CUT_OFF = {"vllm"}
 # A random drafter hits by luck about once in a vocabulary; this is far above luck and far below any trained drafter.
 FLOOR_ACCEPTANCE = 0.005
+# The fixed point in `_decode_steps_with_cut_off`: each round shrinks the error some tenfold, so a few are enough.
+STEPS_TOLERANCE = 1e-12
+MOST_ROUNDS = 100
 
 
-def _ratio(a: float, b: float) -> float:
-    return float(a) / float(b) if pd.notna(a) and pd.notna(b) and b else float("nan")
+def _step_lengths(steps: float, accepted_per_position: Sequence[float], decode_steps: float) -> list[tuple[int, float]]:
+    """(tokens that a decode step yields, number of such steps): each drafted step 1 to K + 1, each other one 1."""
+    reached = [steps, *accepted_per_position]  # steps that accepted at least 0, 1, 2, ... drafts
+    beyond = [*accepted_per_position, 0]
+    drafted = [(i + 1, a - b) for i, (a, b) in enumerate(zip(reached, beyond, strict=True))]
+    return [*drafted, (1, max(0.0, decode_steps - steps))]
 
 
-def accept_length(steps: float, accepted: float) -> float:
-    """AL = 1 + accepted / steps, tokens per verification step, the target's own token included; NaN without
-    steps.
-    """
-    return 1 + _ratio(accepted, steps)
-
-
-def reads_one(steps: float, accepted: float) -> bool:
-    """Whether a log's two decimals say 1.00: of some 200 steps not one draft accepted. A chance hit in thousands, a
-    zero drafted where the text ends, is none the less a drafter that does nothing. False without steps.
-    """
-    return f"{accept_length(steps, accepted):.2f}" == "1.00"
-
-
-def draft_acceptance(drafted: float, accepted: float) -> float:
-    """accepted / drafted, a share; for a full chain (AL - 1) / K. NaN if nothing was drafted."""
-    return _ratio(accepted, drafted)
-
-
-def survival(accepted_per_position: Sequence[float], steps: float) -> list[float]:
-    """Share of steps that kept position 1, 2, ...: what engines print per position (unconditional)."""
-    return [_ratio(a, steps) for a in accepted_per_position]
-
-
-def conditional(accepted_per_position: Sequence[float], steps: float) -> list[float]:
-    """Chance that a position is kept given that the one before was: neighbour ratios; NaN after a zero."""
-    return [_ratio(a, b) for a, b in zip(accepted_per_position, [steps, *accepted_per_position], strict=False)]
-
-
-def overshoot(steps: float, accepted_per_position: Sequence[float], every: float) -> float:
+def expected_overshoot(steps: float, accepted_per_position: Sequence[float], decode_steps: float) -> float:
     """Tokens that a request's last step yields beyond its output limit, on average.
 
-    The renewal theorem's (E[L^2] / E[L] - 1) / 2 for the lengths L of `every` decode steps, of which `steps` had a
-    draft and the others yield one token.
+    The renewal theorem: with L the tokens of a step, the limit falls more often into a long step, in proportion to L,
+    and anywhere in it alike. What is left of that step behind the limit is then (E[L^2] / E[L] - 1) / 2 on average.
     """
-    kept = [steps, *accepted_per_position]
-    lengths = [(i + 1, a - b) for i, (a, b) in enumerate(zip(kept, [*accepted_per_position, 0], strict=True))]
-    lengths.append((1, max(0.0, every - steps)))
-    total = sum(n for _, n in lengths)
-    mean, square = (sum(n * length**p for length, n in lengths) / total if total else 1.0 for p in (1, 2))
-    return (square / mean - 1) / 2
+    lengths = _step_lengths(steps, accepted_per_position, decode_steps)
+    total = sum(count for _, count in lengths)
+    if not total:
+        return 0.0
+    mean = sum(count * length for length, count in lengths) / total
+    mean_square = sum(count * length**2 for length, count in lengths) / total
+    return (mean_square / mean - 1) / 2
+
+
+def _decode_steps_with_cut_off(
+    steps: float, accepted_per_position: Sequence[float], by_tokens: float, requests: float
+) -> float:
+    """Decode steps where the counts hold accepted tokens that the output limit then cut off.
+
+    Each request's cut-off tokens make the count by tokens too small, by as many steps. How many they are depends on
+    the share of steps without a draft, and so on the answer itself: a fixed point.
+    """
+    found = max(by_tokens, steps)
+    for _ in range(MOST_ROUNDS):
+        cut_off = requests * expected_overshoot(steps, accepted_per_position, found)
+        before, found = found, max(steps, by_tokens + cut_off)
+        if abs(found - before) <= STEPS_TOLERANCE * found:
+            break
+    return float(found)
 
 
 def decode_steps(row: pd.Series | dict) -> float:
-    """Target passes of the decode phase, those without a draft included, from a row of counts.
+    """The target's decode steps, those without a draft included, from a row of COUNTS and `accepted_per_position`.
 
-    The first token of a request comes from its prefill; each decode step yields its accepted drafts plus one. So steps
-    = output tokens - requests - accepted, which an engine's own count is not: it leaves out n-gram steps that found
-    nothing to propose. An engine in `COUNTS_CUT_OFF` makes that too small by the accepted tokens it then threw away:
-    for a drafter model its own count is the better one, for n-gram they are estimated (`overshoot`).
+    A request's first token comes from its prefill; each decode step yields its accepted drafts plus one token. So
+
+        decode steps = output tokens - requests - A
+
+    An engine's own count S is less: it leaves out the n-gram steps that found nothing to propose. But an engine in
+    COUNTS_CUT_OFF also has in A what the output limit cut off afterwards, which makes the difference too small. For a
+    drafter model, which drafts in every step, S itself is then the better number; for n-gram the tokens cut off are
+    estimated (`expected_overshoot`).
     """
-    plain = row["output_tokens"] - row["requests"] - row["accepted"]
+    by_tokens = row["output_tokens"] - row["requests"] - row["accepted"]
     positions = row["accepted_per_position"]
     if row["method"] == "ngram" and row["engine"] in COUNTS_CUT_OFF and isinstance(positions, list):
-        every = max(plain, row["steps"])
-        for _ in range(20):  # the share of undrafted steps depends on the answer; this settles in a few rounds
-            every = max(row["steps"], plain + row["requests"] * overshoot(row["steps"], positions, every))
-        return float(every)
-    return float(max(plain, row["steps"]))
+        return _decode_steps_with_cut_off(row["steps"], positions, by_tokens, row["requests"])
+    return float(max(by_tokens, row["steps"]))
 
 
 def tokens_per_step(row: pd.Series | dict) -> float:
-    """Output tokens per decode step: what a step really yields, undrafted steps and cut-off tokens allowed for.
+    """Output tokens per decode step: what a step really yields, steps without a draft and cut-off tokens allowed for.
 
-    Equal to the accept length for a drafter model, less what the output limit cuts off; below it for n-gram.
+    For a drafter model it equals AL, less what the output limit cuts off; for n-gram it is below AL.
     """
-    return _ratio(row["output_tokens"] - row["requests"], decode_steps(row))
-
-
-def sglang_rate_old(al: float, num_draft_tokens: float) -> float:
-    """SGLang's accept rate up to 0.5.10.post1: (A + F) / (F D) = AL / D. Counts the bonus token: its floor is
-    1 / D.
-    """
-    return _ratio(al, num_draft_tokens)
-
-
-def sglang_rate_new(al: float, num_draft_tokens: float) -> float:
-    """SGLang's accept rate from 0.5.11: A / (F (D - 1)) = (AL - 1) / (D - 1). Its floor is 0."""
-    return _ratio(al - 1, num_draft_tokens - 1)
-
-
-def expected_accept_length(a: float, k: int) -> float:
-    """E[AL] = (1 - a^(K+1)) / (1 - a) if each draft is accepted with chance a, independently (Leviathan et
-    al., 2023).
-    """
-    return float(sum(a**i for i in range(k + 1)))
+    return ratio(row["output_tokens"] - row["requests"], decode_steps(row))
 
 
 def acceptance_for(al: float, k: int) -> float:
-    """The chance a that would give accept length `al` at K: the inverse of `expected_accept_length`; NaN
-    outside [1, K+1].
+    """The chance a that gives accept length `al` at K drafts: the inverse of `expected_accept_length`.
+
+    NaN where `al` is outside [1, K + 1].
     """
     if not 1 <= al <= k + 1:
         return float("nan")
@@ -137,54 +128,43 @@ def add_positions(lists: Sequence) -> list[int] | None:
 
 
 def sums(cells: pd.DataFrame) -> dict:
-    """The counts of several cells as one: COUNTS and accepted_per_position; a cell without counts is left out."""
+    """COUNTS and accepted_per_position summed over cells; a cell without counts is left out of every sum."""
     known = cells[cells.steps.notna()]
     positions = add_positions(list(known.accepted_per_position))
     return known[COUNTS].sum(min_count=1).to_dict() | {"accepted_per_position": positions}
 
 
 def pooled(cells: pd.DataFrame, by: Sequence[str] = ("workload",)) -> pd.DataFrame:
-    """One row per speculative configuration (and `by`): summed counts of ok cells and all that follows from
-    them.
+    """One row a speculative configuration (and `by`): counts summed over its ok cells, and what follows from them.
 
-    Counts: steps, drafted, accepted, accepted_per_position, output_tokens, requests. Derived: accept_length,
-    draft_acceptance, tokens_per_step, drafted_share (of decode steps), survival, conditional,
-    sglang_old, sglang_new (at D = K + 1), iid_acceptance.
+    Columns: BY, `by`, COUNTS, accepted_per_position (list), and DERIVED: accept_length, draft_acceptance (share),
+    tokens_per_step, drafted_share (of decode steps), survival and conditional (lists of shares by position),
+    sglang_old and sglang_new (shares, at num_draft_tokens = K + 1), iid_acceptance (`acceptance_for`).
     """
-    derived = [
-        "accept_length",
-        "draft_acceptance",
-        "tokens_per_step",
-        "drafted_share",
-        "survival",
-        "conditional",
-        "sglang_old",
-        "sglang_new",
-        "iid_acceptance",
-    ]
     good = results.ok(cells)
     good = good[good.method != "none"]
     rows = []
     for names, group in good.groupby([*BY, *by], sort=False, dropna=False):
         row = dict(zip([*BY, *by], names, strict=True)) | sums(group)
         rows.append(row | _derived(row))
-    frame = pd.DataFrame(rows, columns=[*BY, *by, *COUNTS, "accepted_per_position", *derived])
+    frame = pd.DataFrame(rows, columns=[*BY, *by, *COUNTS, "accepted_per_position", *DERIVED])
     return results.ordered(frame, list(by)) if len(frame) else frame
 
 
 def _derived(row: dict) -> dict:
+    """DERIVED of one row of summed counts."""
     al = accept_length(row["steps"], row["accepted"])
-    positions, d = row["accepted_per_position"] or [], row["k"] + 1
+    positions, num_draft_tokens = row["accepted_per_position"] or [], row["k"] + 1
     k = int(row["k"]) if pd.notna(row["k"]) else 0
     return {
         "accept_length": al,
         "draft_acceptance": draft_acceptance(row["drafted"], row["accepted"]),
         "tokens_per_step": tokens_per_step(row),
-        "drafted_share": _ratio(row["steps"], decode_steps(row)),
+        "drafted_share": ratio(row["steps"], decode_steps(row)),
         "survival": survival(positions, row["steps"]),
         "conditional": conditional(positions, row["steps"]),
-        "sglang_old": sglang_rate_old(al, d),
-        "sglang_new": sglang_rate_new(al, d),
+        "sglang_old": sglang_rate_old(al, num_draft_tokens),
+        "sglang_new": sglang_rate_new(al, num_draft_tokens),
         "iid_acceptance": acceptance_for(al, k) if k else float("nan"),
     }
 

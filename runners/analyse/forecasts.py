@@ -16,6 +16,7 @@ import pandas as pd
 
 from runners.analyse import acceptance, crossover, machines, results, step_model
 from runners.core import files, paths, provenance
+from runners.core.acceptance_math import accept_length, survival
 from runners.core.errors import UserError
 from runners.core.files import write_atomic
 from runners.profiles import load, points
@@ -70,9 +71,9 @@ class Source:
             return None
         longest = at[at.k == at.k.max()]
         counts = acceptance.sums(longest) | longest.iloc[0][["engine", "method"]].to_dict()
-        survivals = acceptance.survival(counts["accepted_per_position"] or [], counts["steps"])
+        survivals = survival(counts["accepted_per_position"] or [], counts["steps"])
         # What the answers' ends cut off is cut off at any K.
-        cut = acceptance.tokens_per_step(counts) / acceptance.accept_length(counts["steps"], counts["accepted"])
+        cut = acceptance.tokens_per_step(counts) / accept_length(counts["steps"], counts["accepted"])
         return cut * (1 + sum(extended(survivals, k))), f"positions of {longest.configuration.iloc[0]}"
 
 

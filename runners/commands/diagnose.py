@@ -5,6 +5,7 @@ from pathlib import Path
 
 from runners.commands import arguments
 from runners.core import paths
+from runners.core.acceptance_math import accept_length
 from runners.drafter.diagnose import diagnose
 from runners.drafter.faults import CAUSES, NEXT
 from runners.profiles.load import load
@@ -22,7 +23,8 @@ def show(profile: Profile, configuration: str, runs: Path) -> int:
     if found.measured:
         m = found.measured
         survival = ", ".join(f"{s:.3f}" for s in m["survival"])
-        print(f"  accept length {1 + m['accepted'] / m['steps']:.3f} over {m['steps']:,} steps; survival {survival}")
+        length = accept_length(m["steps"], m["accepted"])
+        print(f"  accept length {length:.3f} over {m['steps']:,} steps; survival {survival}")
     else:
         print("  not measured here")
     print("\nReplayed on held-out answers")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from runners.core.acceptance_math import accept_length
 from runners.core.errors import UserError
 from runners.readers.records import Counters, LogReading
 from runners.readers.registry import ENGINES, reader
@@ -99,7 +100,7 @@ def metrics_words(c: Counters) -> list[str]:
     words.append(f"requests    running {_number(c.running)}, queued {_number(c.queued)}")
     words.append(f"counts      steps {_number(c.steps)}, drafted {_number(c.drafted)}, accepted {_number(c.accepted)}")
     if c.steps and c.accepted is not None:
-        words.append(f"recomputed  accept length {1 + c.accepted / c.steps:.3f} since the server's start")
+        words.append(f"recomputed  accept length {accept_length(c.steps, c.accepted):.3f} since the server's start")
         if c.drafted:
             words.append(f"            draft acceptance {c.accepted / c.drafted:.1%}, the bonus token not counted")
         if c.accepted_per_position:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from runners.analyse import acceptance, results
-from runners.core import checkpoint
+from runners.core import acceptance_math, checkpoint
 from runners.core.errors import UserError
 from runners.core.finding import Finding
 from runners.core.paths import ROOT
@@ -120,8 +120,8 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
         if finding.cause and finding.level != "note":
             cause(finding.cause).evidence.append(f"files ({finding.level}): {finding.text}")
     if measured and measured["steps"]:
-        length = acceptance.accept_length(measured["steps"], measured["accepted"])
-        if acceptance.reads_one(measured["steps"], measured["accepted"]):
+        length = acceptance_math.accept_length(measured["steps"], measured["accepted"])
+        if acceptance_math.reads_one(measured["steps"], measured["accepted"]):
             words = f"measured: {measured['accepted'] or 'nothing'} accepted over {measured['steps']:,} steps"
             for name in ("random-head", "wrong-map"):
                 cause(name).evidence.append(words)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import acceptance
-from runners.core import files, hashes
+from runners.core import acceptance_math, files, hashes
 from runners.core.progress import Progress
 from runners.drafter import card, replay, retrain
 from runners.drafter.faults import AS_TRAINED, CAUSES
@@ -92,7 +91,7 @@ def table(rows: list[dict]) -> pd.DataFrame:
                 "accept_length_served": served["accept_length"],
                 "accept_length_replayed": replayed["accept_length"],
                 "survival": survival,
-                "reads_one": acceptance.reads_one(served["steps"], served["accepted"]),
+                "reads_one": acceptance_math.reads_one(served["steps"], served["accepted"]),
             }
         )
     return pd.DataFrame(kept, columns=COLUMNS)

@@ -8,6 +8,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from runners.core.acceptance_math import accept_length
 from runners.core.checkpoint import boundaries_of
 from runners.core.errors import UserError
 from runners.core.progress import Progress
@@ -85,7 +86,7 @@ def pooled(rows: list[dict], k: int) -> dict:
         "drafted": sum(r["drafted"] for r in rows),
         "accepted": accepted,
         "accepted_per_position": per_position,
-        "accept_length": 1 + accepted / steps if steps else None,
+        "accept_length": accept_length(steps, accepted) if steps else None,
     }
 
 
@@ -125,7 +126,7 @@ def compare(
             "drafted": c.drafted,
             "accepted": c.accepted,
             "accepted_per_position": c.accepted_per_position,
-            "accept_length": 1 + c.accepted / c.steps if c.steps else None,
+            "accept_length": accept_length(c.steps, c.accepted) if c.steps else None,
         }
         row = {"configuration": configuration, "engine": chosen.engine, "drafter": chosen.drafter, "k": chosen.k}
         row |= {"concurrency": found.concurrency, "prompts": len(asked), "served": counted, "replayed": replayed}

@@ -4,6 +4,7 @@ A void cell is kept and shown with its reason; it enters no average. What a gate
 beside it, so that a reader can set another floor.
 """
 
+from runners.core.acceptance_math import accept_length
 from runners.measure.client import Result
 
 HEADROOM = 5
@@ -49,7 +50,7 @@ def synthetic_accept_length_held(wanted: float | None, steps: int | None, accept
         return None
     if not steps or accepted is None:
         return f"an accept length of {wanted:g} was to be pretended, and the counters show no step"
-    shown = 1 + accepted / steps
+    shown = accept_length(steps, accepted)
     if abs(shown - wanted) > FORCED_APART * wanted:
         return f"an accept length of {wanted:g} was to be pretended, the counters show {shown:.2f}"
     return None

@@ -5,9 +5,10 @@ import json
 import pytest
 import yaml
 
-from runners.analyse import acceptance, results
+from runners.analyse import results
 from runners.claims import check, reproduction
 from runners.commands import rehearse as rehearse_command
+from runners.core import acceptance_math
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
 from runners.measure import measure_configuration
@@ -63,7 +64,7 @@ def test_acceptance_is_read_back_from_lines_or_counters(rehearsed, name, wanted,
     profile, runs = rehearsed
     cells = results.cells(runs, profile.name)
     row = cells[(cells.configuration == name) & (cells.concurrency == 64)].iloc[0]
-    assert acceptance.accept_length(row.steps, row.accepted) == pytest.approx(wanted, abs=within + 1e-9)
+    assert acceptance_math.accept_length(row.steps, row.accepted) == pytest.approx(wanted, abs=within + 1e-9)
 
 
 @pytest.mark.parametrize("fault, said", [("die", "died"), ("stall", "no answer in the warm-up"), ("lie", "repeat")])

@@ -3,8 +3,8 @@
 import pandas as pd
 
 from runners.analyse import acceptance
-from runners.analyse.acceptance import accept_length, positions, sglang_rate_new, sglang_rate_old
 from runners.core import format
+from runners.core.acceptance_math import accept_length, sglang_rate_new, sglang_rate_old
 from runners.core.format import listed, number, percent
 from runners.report.glue_values import MISSING
 
@@ -33,18 +33,18 @@ def definitions_table(pool: pd.DataFrame) -> pd.DataFrame:
             "configuration": pool.configuration,
             "workload": pool.workload,
             "accept length": [number(v) for v in pool.accept_length],
-            "D = K + 1": [number(v + 1, 0) for v in pool.k],
-            "old SGLang rate, AL/D": [percent(v) for v in pool.sglang_old],
-            "its floor, 1/D": [percent(1 / (v + 1)) for v in pool.k],
-            "new SGLang rate, (AL-1)/(D-1)": [percent(v) for v in pool.sglang_new],
-            "accepted / drafted": [percent(v) for v in pool.draft_acceptance],
+            "K + 1": [number(v + 1, 0) for v in pool.k],
+            "old SGLang rate, AL / (K + 1)": [percent(v) for v in pool.sglang_old],
+            "its floor, 1 / (K + 1)": [percent(1 / (v + 1)) for v in pool.k],
+            "new SGLang rate, (AL - 1) / K": [percent(v) for v in pool.sglang_new],
+            "draft acceptance, A / D": [percent(v) for v in pool.draft_acceptance],
         }
     )
 
 
 def positions_table(pool: pd.DataFrame) -> pd.DataFrame:
     """Survival and conditional acceptance, one row a configuration and workload, one column a position."""
-    long = positions(pool)
+    long = acceptance.positions(pool)
     if long.empty:
         return pd.DataFrame(columns=["configuration", "workload", "figure"])
     rows = []
@@ -58,16 +58,16 @@ def positions_table(pool: pd.DataFrame) -> pd.DataFrame:
 def reported_table(case: pd.DataFrame) -> pd.DataFrame:
     """The case's drafters: the rate as printed, and the same accept length under both definitions."""
     drafted = case[case.accept_length.notna()]
-    al, d = drafted.accept_length, drafted.num_draft_tokens
+    al, width = drafted.accept_length, drafted.num_draft_tokens
     return pd.DataFrame(
         {
             "configuration (reported)": drafted.configuration,
             "accept rate as printed": [percent(v, 0) for v in drafted.accept_rate_as_printed],
             "accept length": [number(v) for v in al],
-            "D": [number(v, 0) for v in d],
-            "AL/D": [percent(sglang_rate_old(*p), 0) for p in zip(al, d, strict=True)],
-            "(AL-1)/(D-1)": [percent(sglang_rate_new(*p), 0) for p in zip(al, d, strict=True)],
-            "drafts accepted per step": [f"{a - 1:.2f} of {n - 1:.0f}" for a, n in zip(al, d, strict=True)],
+            "K + 1": [number(v, 0) for v in width],
+            "AL / (K + 1)": [percent(sglang_rate_old(*p), 0) for p in zip(al, width, strict=True)],
+            "(AL - 1) / K": [percent(sglang_rate_new(*p), 0) for p in zip(al, width, strict=True)],
+            "drafts accepted per step": [f"{a - 1:.2f} of {n - 1:.0f}" for a, n in zip(al, width, strict=True)],
         }
     ).reset_index(drop=True)
 
@@ -80,12 +80,12 @@ def floor_table(num_draft_tokens: int, steps: int = 1000) -> pd.DataFrame:
         al = accept_length(steps, accepted)
         rows.append(
             {
-                "steps F": f"{steps:,}",
-                "drafted F (D - 1)": f"{k * steps:,}",
+                "steps S": f"{steps:,}",
+                "drafted D = S K": f"{k * steps:,}",
                 "accepted A": f"{accepted:,}",
                 "accept length": number(al),
-                "old rate, (A + F) / (F D)": percent(sglang_rate_old(al, num_draft_tokens)),
-                "new rate, A / (F (D - 1))": percent(sglang_rate_new(al, num_draft_tokens)),
+                "old rate, (A + S) / (S (K + 1))": percent(sglang_rate_old(al, num_draft_tokens)),
+                "new rate, A / (S K)": percent(sglang_rate_new(al, num_draft_tokens)),
             }
         )
     return pd.DataFrame(rows)
@@ -108,20 +108,20 @@ def chance_table(pool: pd.DataFrame) -> pd.DataFrame:
 
 def quoted(cells: pd.DataFrame, case: pd.DataFrame, statuses: pd.DataFrame) -> dict[str, str]:
     """Keys of the acceptance notebook."""
-    d = case.num_draft_tokens.max()
+    width = case.num_draft_tokens.max()
     out = {
-        "floor_draft_tokens": number(d, 0),
-        "floor_accept_length": number(acceptance.accept_length(1, 0)),
-        "floor_rate_old": percent(acceptance.sglang_rate_old(1.0, d), 0),
-        "floor_rate_new": percent(acceptance.sglang_rate_new(1.0, d), 0),
+        "floor_draft_tokens": number(width, 0),
+        "floor_accept_length": number(accept_length(1, 0)),
+        "floor_rate_old": percent(sglang_rate_old(1.0, width), 0),
+        "floor_rate_new": percent(sglang_rate_new(1.0, width), 0),
     }
     for row in case[case.accept_length.notna()].itertuples():
         name, al, width = format.slug(row.configuration), row.accept_length, row.num_draft_tokens
         out |= {
             f"reported_accept_length_{name}": number(al),
             f"reported_rate_printed_{name}": percent(row.accept_rate_as_printed, 0),
-            f"reported_rate_old_{name}": percent(acceptance.sglang_rate_old(al, width), 0),
-            f"reported_rate_new_{name}": percent(acceptance.sglang_rate_new(al, width), 0),
+            f"reported_rate_old_{name}": percent(sglang_rate_old(al, width), 0),
+            f"reported_rate_new_{name}": percent(sglang_rate_new(al, width), 0),
             f"reported_accepted_per_step_{name}": number(al - 1),
         }
     return out | _control(cells) | _ngram(cells) | _each_acceptance(cells, statuses)
@@ -130,14 +130,14 @@ def quoted(cells: pd.DataFrame, case: pd.DataFrame, statuses: pd.DataFrame) -> d
 def _control(cells: pd.DataFrame) -> dict[str, str]:
     floor = acceptance.control(cells)
     steps, drafted, accepted = (floor[c].sum() for c in ("steps", "drafted", "accepted"))
-    al, width = acceptance.accept_length(steps, accepted), floor.k.max() + 1
+    al, width = accept_length(steps, accepted), floor.k.max() + 1
     texts = {
         "steps": number(steps, 0),
         "drafted": number(drafted, 0),
         "accepted": number(accepted, 0),
         "accept_length": number(al),
-        "rate_old": percent(acceptance.sglang_rate_old(al, width), 0),
-        "rate_new": percent(acceptance.sglang_rate_new(al, width), 0),
+        "rate_old": percent(sglang_rate_old(al, width), 0),
+        "rate_new": percent(sglang_rate_new(al, width), 0),
     }
     known = {f"control_{k}": text if len(floor) else MISSING for k, text in texts.items()}
     return {"control_configurations": listed(floor.configuration)} | known
@@ -171,7 +171,7 @@ def _each_acceptance(cells: pd.DataFrame, statuses: pd.DataFrame) -> dict[str, s
 def floor_sentence(quoted: dict[str, str]) -> str:
     """The floor of the old rate, at the case's number of draft tokens."""
     return (
-        f"With D = {quoted['floor_draft_tokens']} and nothing accepted the accept length is "
+        f"With K + 1 = {quoted['floor_draft_tokens']} and nothing accepted the accept length is "
         f"{quoted['floor_accept_length']}; the old rate prints {quoted['floor_rate_old']} for it and the "
         f"new one {quoted['floor_rate_new']}. So a printed {quoted['floor_rate_old']} is the floor of the "
         "old scale, and says that no drafted token was kept."

@@ -7,6 +7,7 @@ import pytest
 import synthetic_runs
 
 from runners.analyse import acceptance, results
+from runners.core import acceptance_math
 from runners.report.chapters import acceptance as acceptance_chapter
 
 PROFILE = synthetic_runs.PROFILE
@@ -17,32 +18,11 @@ def cells(tmp_path_factory):
     return results.cells(synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=2, prompts=8), PROFILE)
 
 
-def test_lengths_and_rates_by_hand():
-    # 100 steps, 3 drafted each, 65 accepted: the third-party drafter of the case.
-    al = acceptance.accept_length(100, 65)
-    assert al == pytest.approx(1.65)
-    assert acceptance.draft_acceptance(300, 65) == pytest.approx(0.2167, abs=1e-4)
-    assert acceptance.sglang_rate_old(al, 4) == pytest.approx(0.4125)
-    assert acceptance.sglang_rate_new(al, 4) == pytest.approx(0.2167, abs=1e-4)
-
-
 def test_the_floor_reads_a_quarter_under_the_old_definition_and_zero_under_the_new():
-    al = acceptance.accept_length(1000, 0)
-    assert (al, acceptance.sglang_rate_old(al, 4), acceptance.sglang_rate_new(al, 4)) == (1.0, 0.25, 0.0)
+    al = acceptance_math.accept_length(1000, 0)
+    assert (al, acceptance_math.sglang_rate_old(al, 4), acceptance_math.sglang_rate_new(al, 4)) == (1.0, 0.25, 0.0)
     first = acceptance_chapter.floor_table(4).iloc[0]
     assert first["accepted A"] == "0" and "25.0%" in first.tolist() and "0.0%" in first.tolist()
-
-
-def test_survival_and_conditional():
-    assert acceptance.survival([60, 30, 15], 100) == pytest.approx([0.6, 0.3, 0.15])
-    assert acceptance.conditional([60, 30, 15], 100) == pytest.approx([0.6, 0.5, 0.5])
-    after_zero = acceptance.conditional([0, 0], 100)
-    assert after_zero[0] == 0 and math.isnan(after_zero[1])
-
-
-def test_no_steps_is_not_a_number_and_no_error():
-    assert math.isnan(acceptance.accept_length(0, 0))
-    assert math.isnan(acceptance.draft_acceptance(0, 0))
 
 
 def _counts(**changed):
@@ -54,7 +34,7 @@ def test_tokens_per_step_counts_undrafted_steps():
     # 4 requests of 64 tokens: 252 decode tokens; 52 accepted leaves 200 steps, 40 of them with a draft.
     assert acceptance.decode_steps(_counts()) == 200
     assert acceptance.tokens_per_step(_counts()) == pytest.approx(1.26)
-    assert acceptance.accept_length(40, 52) == pytest.approx(2.3)
+    assert acceptance_math.accept_length(40, 52) == pytest.approx(2.3)
 
 
 def test_a_drafter_model_is_counted_by_the_engine_when_it_counts_cut_off_tokens():
@@ -92,10 +72,15 @@ def test_cells_without_counts_stay_out_of_the_sums(cells):
     assert math.isnan(acceptance.pooled(own.assign(steps=float("nan")), by=()).tokens_per_step.iloc[0])
 
 
-@pytest.mark.parametrize(("a", "k", "expected"), [(0.0, 3, 1.0), (1.0, 3, 4.0), (0.5, 3, 1.875), (0.8, 1, 1.8)])
-def test_expected_accept_length_and_its_inverse(a, k, expected):
-    assert acceptance.expected_accept_length(a, k) == pytest.approx(expected)
-    assert acceptance.acceptance_for(expected, k) == pytest.approx(a)
+@pytest.mark.parametrize(("a", "k"), [(0.0, 3), (1.0, 3), (0.5, 3), (0.8, 1)])
+def test_the_chance_for_an_accept_length_is_the_inverse_of_the_expectation(a, k):
+    assert acceptance.acceptance_for(acceptance_math.expected_accept_length(a, k), k) == pytest.approx(a)
+
+
+def test_overshoot_by_hand():
+    # Steps of 1 and of 3 tokens, equally many: E[L] = 2, E[L^2] = 5, so (5/2 - 1) / 2 tokens beyond the limit.
+    assert acceptance.expected_overshoot(10, [5, 5], 10) == pytest.approx(0.75)
+    assert acceptance.expected_overshoot(10, [0, 0], 30) == 0 == acceptance.expected_overshoot(0, [], 0)
 
 
 def test_inverse_outside_what_a_chain_can_reach():

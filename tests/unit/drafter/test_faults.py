@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from runners.analyse import acceptance
+from runners.core import acceptance_math
 from runners.core.format import NOT_MEASURED
 from runners.drafter import experiments, fault_injection, faults, published_results
 from runners.drafter import replay as drafter_replay
@@ -36,7 +36,7 @@ def test_a_cause_reads_one_by_two_decimals():
     shown = alignment_chapter.causes_shown(table)
     # Served: a zero drafted beyond a limit, accepted where the text ended; a wrong map's lucky words.
     for steps, accepted, one in ((1007, 1, True), (987, 5, False), (1000, 4, True), (0, 0, False)):
-        assert acceptance.reads_one(steps, accepted) == one
+        assert acceptance_math.reads_one(steps, accepted) == one
     assert list(shown["reads 1.00"]) == ["no", "yes"] and shown["served"][0] == 1.9
 
 
