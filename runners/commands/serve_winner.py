@@ -13,8 +13,8 @@ from runners.core.errors import UserError
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.serve.from_profile import running
-from runners.serve.server import ServerDied, ServerStalled
-from runners.serve.server_process import Running
+from runners.serve.running_server import RunningServer
+from runners.serve.wait_until_ready import ServerDied, ServerStalled
 
 
 def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
@@ -33,7 +33,7 @@ def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
 
 
 @contextmanager
-def _ready(profile: Profile, name: str, log: Path) -> Iterator[Running]:
+def _ready(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
     try:
         with running(profile, name, log) as live:
             yield live

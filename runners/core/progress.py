@@ -1,7 +1,7 @@
-"""Progress: each step says what it does and how long it took, to the terminal and to an event file.
+"""Progress: each step reports what it does and how long it took, to the terminal and to an event file.
 
-`specverdict report` names the file in SPECVERDICT_EVENTS; notebooks run by papermill inside it
-append to the same file, and one line on the terminal follows it.
+`specverdict report` names the file in SPECVERDICT_EVENTS. Notebooks that papermill runs inside it append to the same
+file, and one line on the terminal follows it.
 """
 
 import json
@@ -10,13 +10,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 VARIABLE = "SPECVERDICT_EVENTS"
-Progress = Callable[[str], None]  # takes one line of words, as `say` does
+Progress = Callable[[str], None]  # takes one line of text, as `say` does
 
 
-def emit(kind: str, **facts) -> None:
-    """Append one event; kinds: say, span, cell. Without an event file, words go to standard error."""
+def emit(kind: str, **facts: Any) -> None:
+    """Append one event; kinds: say, span, cell. Without an event file, the text of a `say` goes to standard error."""
     path = os.environ.get(VARIABLE)
     if path:
         line = json.dumps({"kind": kind, "at": time.time()} | facts)
@@ -27,12 +28,17 @@ def emit(kind: str, **facts) -> None:
 
 
 def say(text: str) -> None:
+    """Show one line to whoever watches the run."""
     emit("say", text=text)
 
 
+def quiet(text: str) -> None:
+    """A `Progress` that shows nothing."""
+
+
 @contextmanager
-def span(what: str, **facts) -> Iterator[None]:
-    """Account for the time of a step: what = start, warm-up, cell, reference, analysis, book."""
+def span(what: str, **facts: Any) -> Iterator[None]:
+    """Record how long a step takes, also when it fails. what: start, warm-up, cell, reference, analysis, book."""
     began = time.perf_counter()
     try:
         yield

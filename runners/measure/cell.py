@@ -21,7 +21,7 @@ from runners.profiles.profile import Profile
 from runners.profiles.prompts import Prompt, PromptSet
 from runners.profiles.schema import CHAINED
 from runners.readers.records import Counters
-from runners.serve.server_process import Running
+from runners.serve.running_server import RunningServer
 
 SETTLE_SECONDS = 5.0
 TOKENS_APART = 0.05  # engines count a token or two beside what they send; another client's load is more
@@ -55,7 +55,7 @@ class CellContext:
             made.append(Job(prompt.id, request))
         return made
 
-    def warm_up(self, profile: Profile, live: Running, point: Point) -> str | None:
+    def warm_up(self, profile: Profile, live: RunningServer, point: Point) -> str | None:
         """Short answers at the cell's concurrency, so that the first timed request pays for nothing new.
 
         Returns the first error when not one request was answered.
@@ -92,7 +92,7 @@ def measure(
     depth: str | None,
     ledger: Ledger,
     tools: CellContext,
-    live: Running,
+    live: RunningServer,
 ) -> tuple[dict[str, Any], list[Result]]:
     """Measure one cell and judge it; the row is complete, void or not. Never raises for the server's sake."""
     chosen = profile.configuration(name)
@@ -105,7 +105,7 @@ def measure(
     quiet = monitors.NeighbourMonitor(lambda: _own_cpu_seconds(live))
     peak = monitors.PeakRunning(lambda: getattr(tools.counters(live.base_url), "running", None))
     started_at = provenance.now()
-    own_before = live.evidence()
+    own_before = live.snapshot()
     log_at = live.log_path.stat().st_size if live.log_path else None
     sampler = gpus.Sampler()
     sampler.start()
@@ -114,7 +114,7 @@ def measure(
     loop = closed_loop(live.base_url, jobs, point.concurrency, profile.request_timeout_seconds, place)
     quiet.stop()
     running_peak = peak.stop()
-    own_after, gpu = live.evidence(), sampler.stop()
+    own_after, gpu = live.snapshot(), sampler.stop()
     cores = (own_after.cpu_seconds - own_before.cpu_seconds) / max(loop.seconds, 1e-9) if own_after else None
     after = tools.settled(live.base_url)
 
@@ -263,9 +263,9 @@ def _figures(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _own_cpu_seconds(live: Running) -> float:
+def _own_cpu_seconds(live: RunningServer) -> float:
     mine = psutil.Process().cpu_times()
-    evidence = live.evidence()
+    evidence = live.snapshot()
     return mine.user + mine.system + (evidence.cpu_seconds if evidence else 0.0)
 
 

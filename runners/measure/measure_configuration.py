@@ -27,8 +27,8 @@ from runners.readers.registry import reader
 from runners.readers.trim_log import trim_log
 from runners.serve import drafter_files, model_files
 from runners.serve.from_profile import running
-from runners.serve.server import ServerDied, ServerStalled
-from runners.serve.server_process import Running
+from runners.serve.running_server import RunningServer
+from runners.serve.wait_until_ready import ServerDied, ServerStalled
 
 STARTS = 2  # one start and one more after a death
 
@@ -169,7 +169,7 @@ def _keep_log(log: Path, ledger: Ledger, tools: CellContext) -> None:
         write_atomic(place, f"{before}=== start of {provenance.now()} ===\n{text}".encode())
 
 
-def _note_start(profile: Profile, name: str, ledger: Ledger, live: Running) -> None:
+def _note_start(profile: Profile, name: str, ledger: Ledger, live: RunningServer) -> None:
     """timeline.json gains this start; environment.json says what was started, on what."""
     starts: list[dict[str, Any]] = ledger.starts()
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in live.timeline]

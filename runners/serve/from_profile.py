@@ -11,13 +11,15 @@ from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.readers.registry import reader
 from runners.serve import model_files
+from runners.serve.attached_server import attach
 from runners.serve.ports import check_port, free_port
-from runners.serve.server import attach, serve
-from runners.serve.server_process import Launch, Running
+from runners.serve.running_server import RunningServer
+from runners.serve.server import serve
+from runners.serve.server_process import Launch
 
 
 @contextmanager
-def running(profile: Profile, name: str, log: Path) -> Iterator[Running]:
+def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
     """The configuration's server, ready; ours is brought down afterwards, an attached one left alone."""
     chosen = profile.configuration(name)
     module, log_reader = engine(chosen.engine), reader(chosen.engine)
@@ -48,5 +50,5 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[Running]:
         livelock_seconds=profile.livelock_seconds,
         expected_bytes=profile.target.bytes_on_disk,
     )
-    with serve(launch, progress.say) as ours:
-        yield ours
+    with serve(launch, progress.say) as launched:
+        yield launched

@@ -1,4 +1,4 @@
-"""Evidence of life of a process group: what moved since the last look, and what its log gained."""
+"""Evidence of life of a process group: what moved between two snapshots, and what its log gained."""
 
 import os
 import re
@@ -10,27 +10,27 @@ import psutil
 # Below these a process is only keeping itself awake (a polling thread, a heartbeat).
 CPU_SHARE = 0.02  # of one core
 BYTES_READ = 64 * 1024
-MEMORY = 1024 * 1024
-# GPU memory is not looked at: filling it costs CPU time in the driver, far above CPU_SHARE.
+MEMORY = 1024 * 1024  # in bytes, more or less than before
+# GPU memory is not read: filling it costs CPU time in the driver, far above CPU_SHARE.
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d|\d\d-\d\d |\d\d:\d\d:\d\d(?:[.,]\d+)?")
 
 
 @dataclass
 class Snapshot:
-    """One look at every process of a group."""
+    """What every process of a group has used so far, added up. `at`: time.monotonic(), in seconds."""
 
     at: float
     cpu_seconds: float = 0.0
     read_bytes: int = 0
-    rss: int = 0
+    rss: int = 0  # resident memory, in bytes
     log_bytes: int = 0
-    processes: int = 0
+    processes: int = 0  # zombies not counted
     zombies: dict[int, int] = field(default_factory=dict)  # pid -> exit code, negative for a signal
-    cpu_by_pid: dict[int, float] = field(default_factory=dict)
+    cpu_by_pid: dict[int, float] = field(default_factory=dict)  # seconds, zombies left out
     members: list[psutil.Process] = field(default_factory=list, repr=False)
 
     def alive_since(self, before: "Snapshot") -> list[str]:
-        """What moved beyond noise, of "CPU", "bytes read", "memory", "log"."""
+        """What moved by more than noise, of "CPU", "bytes read", "memory", "log"."""
         passed = max(self.at - before.at, 1e-9)
         moved = []
         if self.cpu_seconds - before.cpu_seconds > CPU_SHARE * passed:
@@ -45,32 +45,34 @@ class Snapshot:
 
 
 class ProgressMonitor:
-    """When a start last showed life (anything moved), and when it last got anywhere (more than CPU alone).
+    """When a start last showed life (anything moved), and when it last made progress (more than CPU moved).
 
-    A log line is news once: a heartbeat says the same again and again, but for its time of day, and a program that
-    waits for a lost rank writes one. Spinning threads burn CPU for ever: life, but no progress.
+    A log line is news once. A heartbeat repeats the same line, but for its time of day, and a program that waits for a
+    lost rank writes one for ever. Spinning threads use CPU for ever: that is life, but no progress.
     """
 
     def __init__(self, first: Snapshot):
         self.life = self.progress = first.at
-        self.moved: list[str] = []
-        self._last, self._news, self._heard = first, False, set()
+        self.moved: list[str] = []  # since the last snapshot: of "CPU", "bytes read", "memory", "log"
+        self._last = first
+        self._news = False  # a new line since the last snapshot
+        self._known_lines: set[int] = set()  # hashes: a log of gigabytes need not be kept in memory
 
-    def hear(self, line: str) -> None:
+    def observe_line(self, line: str) -> None:
         """A line of its log."""
         plain = hash(_CLOCK.sub("", line).strip())
-        self._news = self._news or plain not in self._heard
-        self._heard.add(plain)
+        self._news = self._news or plain not in self._known_lines
+        self._known_lines.add(plain)
 
-    def look(self, seen: Snapshot) -> None:
-        """The next look at its processes."""
-        self.moved = [m for m in seen.alive_since(self._last) if m != "log" or self._news]
-        self.life = seen.at if self.moved else self.life
-        self.progress = seen.at if set(self.moved) - {"CPU"} else self.progress
-        self._last, self._news = seen, False
+    def observe(self, snapshot: Snapshot) -> None:
+        """The next snapshot of its processes."""
+        self.moved = [m for m in snapshot.alive_since(self._last) if m != "log" or self._news]
+        self.life = snapshot.at if self.moved else self.life
+        self.progress = snapshot.at if set(self.moved) - {"CPU"} else self.progress
+        self._last, self._news = snapshot, False
 
 
-def snapshot(root_pid: int, log: Path, at: float) -> Snapshot:
+def take_snapshot(root_pid: int, log: Path, at: float) -> Snapshot:
     """Every process below `root_pid` (the guardian; it is not counted itself)."""
     found = Snapshot(at, log_bytes=log.stat().st_size if log.is_file() else 0)
     try:
@@ -90,6 +92,7 @@ def snapshot(root_pid: int, log: Path, at: float) -> Snapshot:
             found.rss += process.memory_info().rss
             found.processes += 1
             counters = process.io_counters()
+            # read_bytes counts what came from a disk, read_chars also what came from the page cache or a pipe.
             found.read_bytes += max(counters.read_bytes, getattr(counters, "read_chars", 0))
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue

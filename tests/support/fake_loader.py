@@ -9,7 +9,7 @@ SCRIPT: steps one after the other, each `name` or `name:seconds`:
   grow       take memory, eight megabytes every half second
   spin       burn CPU and nothing else
   silent     nothing at all
-  lose-rank  a second process, which had worked, is killed; the first waits for it
+  lose-rank  a second process, which had worked, is killed once the file --go is there; the first waits for it
   kill       killed by signal 9, as the kernel does when memory runs out
   error      the engine's own error, then its end
 """
@@ -25,6 +25,7 @@ p = argparse.ArgumentParser()
 p.add_argument("--port", type=int, required=True)
 p.add_argument("--weights")
 p.add_argument("--rate", type=float, default=2e9)
+p.add_argument("--go")
 p.add_argument("script", nargs="*")
 args = p.parse_args()
 
@@ -59,9 +60,12 @@ def every(seconds, step, pause=0.5):
 def lose_rank(seconds):
     child = os.fork()
     if not child:
-        burn(1.0)
-        time.sleep(300)
-    time.sleep(1.6)  # long enough to have been seen at work
+        while time.process_time() < 0.5:  # CPU time, not the clock's: on a loaded machine it takes longer
+            pass
+        say("rank 1 has worked")
+        burn(300)  # still at work: a silent one might be called stalled before it is killed
+    while not os.path.exists(args.go):
+        time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
     time.sleep(seconds)
 

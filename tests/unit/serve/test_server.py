@@ -12,11 +12,16 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from slowness import slowness, wait_for
 
 from runners.core.errors import UserError
-from runners.serve import ports, server, server_process
+from runners.core.paths import ROOT
+from runners.serve import ports, server_process, wait_until_ready
+from runners.serve.attached_server import attach
 from runners.serve.liveness import Snapshot
 from runners.serve.log_tail import LogTail
+from runners.serve.server import serve
+from runners.serve.wait_until_ready import ServerDied, ServerStalled
 
 FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"
 
@@ -30,7 +35,13 @@ def first_error(lines):
     return (found[0], "other") if found else None
 
 
-IMPATIENT = {"stall_seconds": 2.0, "budgets": {"default": 1.0}}
+def impatient():
+    return {"stall_seconds": 1.5 * slowness(), "budgets": {"default": 0.5 * slowness()}}
+
+
+@pytest.fixture(autouse=True)
+def looks_four_times_a_second(monkeypatch):
+    monkeypatch.setattr(wait_until_ready, "LOOK_S", 0.25)
 
 
 def child_of(log):
@@ -41,7 +52,7 @@ def launch(tmp_path, *flags, **kwargs):
     port = ports.free_port()
     argv = [sys.executable, str(FAKE), "--port", str(port), *flags]
     # Patient unless a test is about patience: on a loaded machine a program may take seconds to begin.
-    settings = {"stall_seconds": 60.0, "budgets": {"default": 60.0}, "grace_seconds": 1.0} | kwargs
+    settings = {"stall_seconds": 60.0, "budgets": {"default": 60.0}, "grace_seconds": 0.3} | kwargs
     return server_process.Launch("fake", argv, {}, tmp_path / "log", port, phase_of, first_error, **settings)
 
 
@@ -52,42 +63,41 @@ def gone(pid):
         return True
 
 
-def wait_gone(pids, seconds=8):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and not all(gone(p) for p in pids):
-        time.sleep(0.1)
+def still_there(pids):
+    """Those of these processes that have not ended after a generous wait."""
+    wait_for(lambda: all(gone(p) for p in pids))
     return [p for p in pids if not gone(p)]
 
 
 def test_a_server_comes_up_through_its_phases_and_goes_down_whole(tmp_path):
-    with server.serve(launch(tmp_path)) as live:
-        pids = live.pids()
-        assert live.alive() and pids
-        assert [s.name for s in live.timeline] == ["starting", "loading weights", "warming up"]
-        assert all(s.end_s is not None for s in live.timeline)
-    assert not wait_gone(pids)
+    with serve(launch(tmp_path)) as server:
+        pids = server.pids()
+        assert server.alive() and pids
+        assert [s.name for s in server.timeline] == ["starting", "loading weights", "warming up"]
+        assert all(s.end_s is not None for s in server.timeline)
+    assert not still_there(pids)
 
 
 def test_slow_but_alive_past_its_budget_is_not_stalled(tmp_path):
-    said = []
-    with server.serve(launch(tmp_path, "--load-s", "5", "--busy", **IMPATIENT), said.append) as live:
-        assert live.ready_seconds > 4.5
-    assert any("over its budget; moving: CPU" in text for text in said)
+    reports, seconds = [], 2.0 * slowness()
+    with serve(launch(tmp_path, "--load-s", str(seconds), "--busy", **impatient()), reports.append) as server:
+        assert server.ready_seconds > seconds
+    assert any("over its budget; moving: CPU" in text for text in reports)
 
 
 def test_a_true_stall_is_named_with_its_phase(tmp_path):
     with (
-        pytest.raises(server.ServerStalled, match="stalled while loading weights") as caught,
-        server.serve(launch(tmp_path, "--silent-forever", **IMPATIENT)),
+        pytest.raises(ServerStalled, match="stalled while loading weights") as caught,
+        serve(launch(tmp_path, "--silent-forever", **impatient())),
     ):
         pass
-    assert caught.value.phase == "loading weights" and caught.value.evidence.cpu_seconds < 1
+    assert caught.value.phase == "loading weights" and caught.value.snapshot.cpu_seconds < 1
 
 
 def test_the_cap_on_a_start_does_not_call_a_living_one_stalled(tmp_path):
     with (
-        pytest.raises(server.ServerStalled, match=r"not ready after 3 s, the most .* moving: CPU") as caught,
-        server.serve(launch(tmp_path, "--load-s", "30", "--busy", total_seconds=2.5)),
+        pytest.raises(ServerStalled, match=r"not ready after \d+ s, the most .* moving: CPU") as caught,
+        serve(launch(tmp_path, "--load-s", "30", "--busy", total_seconds=2.0 * slowness())),
     ):
         pass
     assert "stalled" not in str(caught.value)
@@ -96,8 +106,8 @@ def test_the_cap_on_a_start_does_not_call_a_living_one_stalled(tmp_path):
 def test_an_earlier_start_in_the_same_log_is_not_read(tmp_path):
     (tmp_path / "log").write_text("loading weights\nwarming up\nOldError: of yesterday\n")
     with (
-        pytest.raises(server.ServerDied, match="signal 9") as caught,
-        server.serve(launch(tmp_path, "--die", "kill"), None),
+        pytest.raises(ServerDied, match="signal 9") as caught,
+        serve(launch(tmp_path, "--die", "kill")),
     ):
         pass
     assert caught.value.phase == "loading weights"
@@ -105,88 +115,86 @@ def test_an_earlier_start_in_the_same_log_is_not_read(tmp_path):
 
 def test_a_death_says_its_first_error(tmp_path):
     with (
-        pytest.raises(server.ServerDied, match="the drafter has no lm_head") as caught,
-        server.serve(launch(tmp_path, "--die", "traceback")),
+        pytest.raises(ServerDied, match="the drafter has no lm_head") as caught,
+        serve(launch(tmp_path, "--die", "traceback")),
     ):
         pass
     assert caught.value.phase == "loading weights" and caught.value.returncode == 1
 
 
 def test_a_kill_without_a_word_is_likely_memory(tmp_path):
-    with pytest.raises(server.ServerDied, match="signal 9.*memory"), server.serve(launch(tmp_path, "--die", "kill")):
+    with pytest.raises(ServerDied, match="signal 9.*memory"), serve(launch(tmp_path, "--die", "kill")):
         pass
 
 
 def test_a_quiet_exit_says_its_code(tmp_path):
-    with pytest.raises(server.ServerDied, match="exit code 3"), server.serve(launch(tmp_path, "--die", "exit")):
+    with pytest.raises(ServerDied, match="exit code 3"), serve(launch(tmp_path, "--die", "exit")):
         pass
 
 
 def test_a_missing_program_is_the_users_error(tmp_path):
     broken = launch(tmp_path)
     broken.argv = ["/nowhere/python"]
-    with pytest.raises(UserError, match="/nowhere/python: No such file"), server.serve(broken):
+    with pytest.raises(UserError, match="/nowhere/python: No such file"), serve(broken):
         pass
 
 
 def test_a_child_in_its_own_session_that_ignores_term_is_killed(tmp_path):
-    with server.serve(launch(tmp_path, "--stubborn-child")):
+    with serve(launch(tmp_path, "--stubborn-child")):
         child = child_of(tmp_path / "log")
         assert not gone(child)
-    assert not wait_gone([child])
+    assert not still_there([child])
 
 
 def test_a_death_is_seen_before_what_it_left_is_brought_down(tmp_path):
-    with server.serve(launch(tmp_path, "--stubborn-child", grace_seconds=2.0)) as live:
+    with serve(launch(tmp_path, "--stubborn-child", grace_seconds=60.0)) as server:
         child = child_of(tmp_path / "log")
-        os.kill(os.getpgid(live.pids()[0]), signal.SIGKILL)
-        began = time.monotonic()
-        while live.alive():
-            time.sleep(0.05)
-        assert time.monotonic() - began < 1.5 and not gone(child)
-        assert live.cause() == ("ended by signal 9 without an error: likely the host's memory ran out", "killed")
+        os.kill(os.getpgid(server.pids()[0]), signal.SIGKILL)
+        assert wait_for(lambda: not server.alive()) and not gone(child)
+        assert server.cause() == ("ended by signal 9 without an error: likely the host's memory ran out", "killed")
+        os.kill(child, signal.SIGKILL)  # no need to wait out its grace
     assert gone(child)
-    assert not live.alive()  # and asking again afterwards is no error
+    assert not server.alive()  # and asking again afterwards is no error
 
 
-def test_whoever_feels_the_end_first_does_not_hear_alive(tmp_path):
-    with server.serve(launch(tmp_path, "--die-after-requests", "0")) as live:
+def test_whoever_feels_the_end_first_is_not_told_that_it_lives(tmp_path):
+    with serve(launch(tmp_path, "--die-after-requests", "0")) as server:
         with pytest.raises(httpx.TransportError):
-            httpx.post(live.base_url, json={}, trust_env=False)
-        until = time.monotonic() + 0.5  # its connection may close a moment before its port does
-        while live.alive() and time.monotonic() < until:
-            time.sleep(0.02)
-        assert not live.alive() and live.cause() == ("RuntimeError: the engine core broke", "other")
+            httpx.post(server.base_url, json={}, trust_env=False)
+        # Its connection may close a moment before its port does.
+        assert wait_for(lambda: not server.alive()) and server.cause() == (
+            "RuntimeError: the engine core broke",
+            "other",
+        )
 
 
 def test_nothing_outlives_a_killed_guardian(tmp_path):
-    with server.serve(launch(tmp_path, "--stubborn-child")) as live:
-        pids = live.pids()
+    with serve(launch(tmp_path, "--stubborn-child")) as server:
+        pids = server.pids()
         assert len(pids) == 2
-        live._guardian.kill()
-        assert not wait_gone(pids[:1])
-        assert not live.alive() and live.cause() == ("its guardian process was killed", "killed")
-    assert not wait_gone(pids)
+        server._guardian.kill()
+        assert not still_there(pids[:1])
+        assert not server.alive() and server.cause() == ("its guardian process was killed", "killed")
+    assert not still_there(pids)
 
 
 @pytest.mark.parametrize("worker", ["stays", "ends"])
 def test_a_killed_worker_is_a_death_and_a_finished_helper_is_not(tmp_path, monkeypatch, worker):
     monkeypatch.setattr(server_process, "WORKER_CPU_S", 0.2)
     monkeypatch.setattr(server_process, "ZOMBIE_S", 0.3)
-    monkeypatch.setattr(server_process, "LOOK_AGAIN_S", 0.1)
-    with server.serve(launch(tmp_path, "--worker", worker)) as live:
-        until = time.monotonic() + 1.5
-        while time.monotonic() < until:
-            assert live.alive()
-            time.sleep(0.05)
+    monkeypatch.setattr(server_process, "SNAPSHOT_AGE_S", 0.05)
+    with serve(launch(tmp_path, "--worker", worker)) as server:
+        child = child_of(tmp_path / "log")
+        # Only a worker that was seen at work is missed.
+        assert wait_for(lambda: server.alive() and server._cpu_seconds.get(child, 0) > 0.2)
         if worker == "stays":
-            os.kill(child_of(tmp_path / "log"), signal.SIGKILL)
-        until = time.monotonic() + 1.5
-        while live.alive() and time.monotonic() < until:
-            time.sleep(0.05)
-        assert live.alive() is (worker == "ends")
-        if worker == "stays":
-            assert "died by signal 9 and its launcher did not notice" in live.cause()[0]
+            os.kill(child, signal.SIGKILL)
+            assert wait_for(lambda: not server.alive())
+            assert "died by signal 9 and its launcher did not notice" in server.cause()[0]
+        else:
+            assert wait_for(lambda: child in server.snapshot().zombies)
+            time.sleep(2 * server_process.ZOMBIE_S)
+            assert child in server.snapshot().zombies and server.alive()
 
 
 def test_an_engines_python_variables_are_not_the_guardians(tmp_path, monkeypatch):
@@ -194,7 +202,7 @@ def test_an_engines_python_variables_are_not_the_guardians(tmp_path, monkeypatch
     broken = launch(tmp_path)
     broken.env = {"PYTHONHOME": "/nowhere"}
     broken.argv = ["/bin/sh", "-c", "echo PYTHONHOME is $PYTHONHOME, secret is $SECRET_OF_OURS; exit 4"]
-    with pytest.raises(server.ServerDied, match="exit code 4"), server.serve(broken):
+    with pytest.raises(ServerDied, match="exit code 4"), serve(broken):
         pass
     assert (tmp_path / "log").read_text() == "PYTHONHOME is /nowhere, secret is\n"
 
@@ -202,13 +210,13 @@ def test_an_engines_python_variables_are_not_the_guardians(tmp_path, monkeypatch
 def test_an_engine_that_ends_before_it_is_looked_at_has_its_exit_code_told(tmp_path):
     script = (
         "import subprocess, time\n"
-        "from runners import guardian\n"
+        "from runners.serve import supervisor\n"
         "class Slow(subprocess.Popen):\n"
         "    def __init__(self, *args, **named):\n"
         "        super().__init__(*args, **named)\n"
         "        time.sleep(0.3)\n"  # the child has ended before anything else happens here
         "subprocess.Popen = Slow\n"
-        f"found = guardian.Guardian(['/bin/sh', '-c', 'exit 4'], {str(tmp_path / 'log')!r}, 1.0)\n"
+        f"found = supervisor.Guardian(['/bin/sh', '-c', 'exit 4'], {str(tmp_path / 'log')!r}, 1.0)\n"
         "found.reap()\n"
         "assert found.returncode == 4, found.returncode\n"
     )
@@ -228,7 +236,7 @@ def test_a_log_is_followed_by_pieces_and_a_progress_bar_has_lines(tmp_path):
     assert list(tail) == [] and list(tail.all_lines()) == ["three"]
 
 
-def test_evidence_is_what_moves_beyond_noise():
+def test_only_what_moves_by_more_than_noise_is_life():
     still = Snapshot(at=0.0, cpu_seconds=5.0, read_bytes=10**6, rss=10**8, log_bytes=7)
     assert Snapshot(2.0, 5.01, 10**6 + 4096, 10**8 + 4096, 7).alive_since(still) == []
     assert Snapshot(2.0, 5.5, 10**7, 10**8 - 2**21, 8).alive_since(still) == ["CPU", "bytes read", "memory", "log"]
@@ -241,20 +249,22 @@ def test_nothing_outlives_the_process_that_started_it(tmp_path, number):
     code = f"""
 import sys, time
 from pathlib import Path
-from runners.serve import ports, server, server_process
+from runners.serve import ports, server_process
+from runners.serve.server import serve
 launch = server_process.Launch("fake", [sys.executable, {str(FAKE)!r}, "--port", "{port}", "--stubborn-child"], {{}},
-                       Path({str(tmp_path / "log")!r}), {port}, lambda line: None, lambda lines: None, grace_seconds=1)
-with server.serve(launch) as live:
-    print(*live.pids(), flush=True)
+                       Path({str(tmp_path / "log")!r}), {port}, lambda line: None, lambda lines: None,
+                       grace_seconds=0.3)
+with serve(launch) as server:
+    print(*server.pids(), flush=True)
     time.sleep(60)
 """
-    env = os.environ | {"PYTHONPATH": str(Path(server.__file__).parents[2])}
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
     pids = [int(p) for p in child.stdout.readline().split()]
     assert len(pids) >= 2
     child.send_signal(number)
-    child.wait(timeout=15)
-    assert not wait_gone(pids)
+    child.wait(timeout=60)
+    assert not still_there(pids)
 
 
 def test_a_port_in_use_names_who_holds_it():
@@ -266,21 +276,21 @@ def test_a_port_in_use_names_who_holds_it():
 
 
 def test_attach_leaves_the_server_running(tmp_path):
-    with server.serve(launch(tmp_path)) as live:
-        with server.attach(live.base_url) as attached:
+    with serve(launch(tmp_path)) as server:
+        with attach(server.base_url) as attached:
             assert attached.attached and attached.alive() and attached.pids() == []
-        assert live.alive()
+        assert server.alive()
 
 
 def test_attach_to_something_else_is_refused(tmp_path):
     with (
-        server.serve(launch(tmp_path)) as live,
+        serve(launch(tmp_path)) as server,
         pytest.raises(UserError, match="answers 404"),
-        server.attach(live.base_url, "/other"),
+        attach(server.base_url, "/other"),
     ):
         pass
 
 
 def test_attach_to_nothing_says_what_to_do():
-    with pytest.raises(UserError, match="No server answers at .*attach.url"), server.attach("http://127.0.0.1:9"):
+    with pytest.raises(UserError, match="No server answers at .*attach.url"), attach("http://127.0.0.1:9"):
         pass
