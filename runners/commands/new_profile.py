@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from runners.core import files, gpus, paths
+from runners.core import checkpoint, files, gpus, paths
 from runners.core.errors import UserError
 from runners.engines import environments
 from runners.profiles.load import load
@@ -102,7 +102,7 @@ def _target(target: str | None) -> list[str]:
     if folder.suffix == ".gguf" or not (folder / "config.json").is_file():
         raise UserError(f"{folder} is no Hugging Face folder (it has no config.json); give the model's folder.")
     config = files.read_json(folder / "config.json", dict, "copy the model again")
-    inner = config | (config.get("text_config") or {})
+    inner = checkpoint.text_config(config)
     size = sum(p.stat().st_size for p in folder.glob("*.safetensors"))
     quantised = (inner.get("quantization_config") or {}).get("quant_method")
     precision = quantised or inner.get("dtype") or inner.get("torch_dtype") or "BF16"

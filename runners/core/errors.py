@@ -2,7 +2,7 @@
 
 
 class UserError(Exception):
-    """Bad input: one sentence that says what is wrong, where, and what to do.
+    """Bad input: one sentence that says what must be true, where, and what to do.
 
     The command line prints it and exits with 2; a notebook shows it as its last line.
     """
@@ -11,6 +11,6 @@ class UserError(Exception):
 class EngineUnavailable(UserError):
     """An engine cannot be installed or started on this machine.
 
-    In a whole report its configurations become "not measured here" with this sentence as the
-    reason; when the engine was asked for by name it is an ordinary `UserError`.
+    In a whole report its configurations become "not measured here", with this sentence as the reason. Where the user
+    named the engine it ends the command like any `UserError`.
     """

@@ -1,35 +1,45 @@
-"""Files that a person wrote or an interruption tore: read whole and of the right kind, or refused in one sentence."""
+"""Files that a person wrote or an interruption cut short: read whole and of the right kind, or refused in one sentence.
+
+Every function raises UserError that names the file, what must be true of it and what to do.
+"""
 
 import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from runners.core.errors import UserError
 
-WORDS = {dict: "mapping", list: "list"}
+Row = dict[str, Any]
+Content = TypeVar("Content", dict[str, Any], list[Any])
 
 
-class _OneKeyOnce(yaml.SafeLoader):
-    """YAML's safe loader, but a key that stands twice in a mapping is an error: the first would be lost in silence."""
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML's safe loader, but a key given twice in a mapping is an error: the first value would be lost in silence.
+
+    ruamel.yaml refuses such keys too, but it reads YAML 1.2, where `no` and `on` are texts: published profiles were
+    read by YAML 1.1.
+    """
 
 
-def _mapping(loader: _OneKeyOnce, node: yaml.MappingNode) -> dict:
-    seen: set = set()
+def _mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[str | int | float | bool] = set()
     for key_node, _ in node.value:
-        if key_node.tag == "tag:yaml.org,2002:merge":
+        if key_node.tag == "tag:yaml.org,2002:merge":  # `<<: *other`: what it brings may be given again
             continue
         key = loader.construct_object(key_node, deep=True)
-        if isinstance(key, str | int | float | bool) and key in seen:
-            raise yaml.MarkedYAMLError(problem=f"key `{key}` stands there twice", problem_mark=key_node.start_mark)
-        seen.add(key if isinstance(key, str | int | float | bool) else id(key_node))
+        if not isinstance(key, str | int | float | bool):
+            continue
+        if key in seen:
+            raise yaml.MarkedYAMLError(problem=f"key `{key}` is given twice", problem_mark=key_node.start_mark)
+        seen.add(key)
     return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
 
-_OneKeyOnce.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
 def text_of(path: Path, what: str) -> str:
@@ -37,46 +47,46 @@ def text_of(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{what} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+        raise UserError(f"{what} must be UTF-8 text (byte {error.start} is not); save it as UTF-8.") from error
     except OSError as error:
         raise UserError(f"{what} cannot be read ({error.strerror}); restore it.") from error
 
 
-def read_yaml(path: Path, what: str) -> dict:
-    """A YAML file that holds a mapping; `what` names it in the sentence. UserError with the line of the first fault."""
+def read_yaml(path: Path, what: str) -> Row:
+    """A YAML file that holds a mapping; `what` names it in the sentence, which tells the line of the first fault."""
     text = text_of(path, what)
     try:
-        content = yaml.load(text, Loader=_OneKeyOnce)  # noqa: S506 - a SafeLoader
+        content = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f" line {mark.line + 1}" if mark else ""
+        line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "an unreadable character"
-        raise UserError(f"{what}{place} is not valid YAML: {problem}.") from error
-    except ValueError as error:  # an impossible date, a number that is none
+        raise UserError(f"{what}{line} is not valid YAML: {problem}.") from error
+    except ValueError as error:  # an impossible date, a malformed number
         raise UserError(f"{what} is not valid YAML: {error}; put quotes around it.") from error
     if not isinstance(content, dict):
-        raise UserError(f"{what} holds no mapping; its first lines should read `key: value`.")
+        raise UserError(f"{what} must hold a mapping; begin its lines with `key: value`.")
     return content
 
 
-def read_json(path: Path, kind: type, advice: str) -> Any:
-    """A JSON file that holds a `kind` (dict or list); UserError that ends with `advice`."""
+def read_json(path: Path, kind: type[Content], advice: str) -> Content:
+    """A JSON file that holds a `kind` (dict or list); `advice` ends the sentence when it does not."""
     what = f"{path.parent.name}/{path.name}"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
-        raise UserError(f"{what} is no UTF-8 text; {advice}.") from error
+        raise UserError(f"{what} must be UTF-8 text; {advice}.") from error
     except json.JSONDecodeError as error:
         raise UserError(f"{what} is not JSON ({error.msg}); {advice}.") from error
     except OSError as error:
         raise UserError(f"{what} cannot be read ({error.strerror}); {advice}.") from error
     if not isinstance(content, kind):
-        raise UserError(f"{what} holds no {WORDS[kind]}; {advice}.")
+        raise UserError(f"{what} must hold a {'list' if kind is list else 'mapping'}; {advice}.")
     return content
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Replace a file whole; a full disk is one sentence and leaves the old file as it was."""
+    """Replace a file as a whole. When that fails (a full disk), the old file is left as it was."""
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,8 +103,8 @@ def write_atomic(path: Path, content: bytes) -> None:
         ) from error
 
 
-def json_lines(path: Path) -> list[tuple[str, dict]]:
-    """(where, object) of each line of a JSONL file; UserError names the file and the line that cannot be read."""
+def json_lines(path: Path) -> list[tuple[str, Row]]:
+    """(where, object) of each line of a JSONL file, blank lines left out. `where` is for messages: file and line."""
     rows = []
     text = text_of(path, f"{path.parent.name}/{path.name}")
     for number, line in enumerate(text.splitlines(), start=1):
@@ -106,26 +116,28 @@ def json_lines(path: Path) -> list[tuple[str, dict]]:
         except json.JSONDecodeError as error:
             raise UserError(f"{where} is not JSON ({error.msg}); remove that line and run the report again.") from error
         if not isinstance(row, dict):
-            raise UserError(f"{where} is no JSON object; remove that line and run the report again.")
+            raise UserError(f"{where} must be a JSON object; remove that line and run the report again.")
         rows.append((where, row))
     return rows
 
 
 class KeptRows:
-    """A JSONL file of rows in groups, each group named by its values of `by`: work that resumes adds a group at a time,
-    and a group made from other facts (an earlier drafter, another text) gives way to the new one.
+    """A JSONL file of rows in groups; rows with the same values of the fields `by` are a group.
+
+    Work that resumes adds a group at a time. A group made from other facts (an earlier drafter, another text) is
+    replaced by the new one.
     """
 
-    def __init__(self, place: Path, by: list[str]):
-        self.place, self.by = place, by
-        self.rows = [row for _, row in json_lines(place)] if place.is_file() else []
+    def __init__(self, path: Path, by: list[str]):
+        self.path, self.by = path, by
+        self.rows = [row for _, row in json_lines(path)] if path.is_file() else []
 
-    def has(self, facts: dict) -> bool:
-        """Is there a row made from these very facts?"""
+    def has(self, facts: Row) -> bool:
+        """Whether there is a row made from exactly these facts."""
         return any(all(row.get(k) == v for k, v in facts.items()) for row in self.rows)
 
-    def replace(self, facts: dict, rows: list[dict]) -> None:
-        """Put `rows`, each with `facts` in it, in place of the group that `facts` names, and write the file."""
+    def replace(self, facts: Row, rows: list[Row]) -> None:
+        """Replace the group that `facts` names by `rows`, each with `facts` added, and write the file."""
         others = [row for row in self.rows if any(row.get(k) != facts[k] for k in self.by)]
         self.rows = others + [row | facts for row in rows]
-        write_atomic(self.place, "".join(json.dumps(row) + "\n" for row in self.rows).encode())
+        write_atomic(self.path, "".join(json.dumps(row) + "\n" for row in self.rows).encode())

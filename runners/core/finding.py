@@ -1,4 +1,4 @@
-"""One finding of a check: how bad it is, what was seen, how to fix it."""
+"""One finding of a pre-flight check: how bad it is, what was seen, how to fix it."""
 
 from dataclasses import dataclass
 

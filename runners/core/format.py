@@ -9,7 +9,7 @@ SIMULATED = "Simulated: a rehearsal against stand-in engines. No figure here was
 
 
 def is_missing(value: Any) -> bool:
-    """True for None, NaN and pandas' NA. The rooms below `measure` have no pandas, so `pd.isna` is not at hand."""
+    """True for None, NaN and pandas' NA. The rooms below `measure` may not import pandas, hence no `pd.isna`."""
     return value is None or value is not value or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
@@ -24,7 +24,7 @@ def number(value: Any, decimals: int = 2) -> str:
 
 
 def interval_text(point: Any, lo: Any, hi: Any, decimals: int = 2) -> str:
-    """A figure with its interval: `1.05 [1.02, 1.08]`; without bounds the figure alone; without a figure words."""
+    """A figure with its interval: `1.05 [1.02, 1.08]`. The figure alone without bounds; NOT_MEASURED without it."""
     if is_missing(point):
         return NOT_MEASURED
     bounds = "" if is_missing(lo) else f" [{lo:,.{decimals}f}, {hi:,.{decimals}f}]"
@@ -32,22 +32,22 @@ def interval_text(point: Any, lo: Any, hi: Any, decimals: int = 2) -> str:
 
 
 def significant_text(value: float) -> str:
-    """Counts whole; shares and ratios with the digits that carry meaning."""
+    """Whole numbers without decimals; ratios with about three significant digits."""
     if float(value).is_integer():
         return f"{value:,.0f}"
     return f"{value:,.1f}" if abs(value) >= 20 else f"{value:.3g}" if abs(value) < 0.1 else f"{value:.2f}"
 
 
 def minutes(seconds: float) -> str:
-    """A time for a person: minutes from a minute and a half on, seconds below."""
+    """A time for a person: in minutes from 90 s on, in seconds below."""
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Names with commas between; "none" if there is none."""
+    """Names separated by commas; "none" for no names."""
     return ", ".join(str(n) for n in names) or "none"
 
 
 def slug(name: str) -> str:
-    """A name as part of a glue key: small letters, digits and underscores."""
+    """A name as part of a glue key: lower-case letters, digits and underscores."""
     return re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")

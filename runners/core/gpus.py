@@ -1,14 +1,19 @@
 """GPUs through NVML (nvidia-ml-py): what is there, how they reach each other, and what they do during a cell.
 
-No GPU, no driver or no library: all here says so and nothing fails. Memory in GiB, power in watts, clocks in MHz.
+Without a GPU, a driver or the library nothing here fails: the answer is None or empty. Memory in GiB, power in watts,
+clocks in MHz.
 """
 
 import functools
+import importlib
 import threading
 from dataclasses import dataclass
-from types import ModuleType
+from typing import Any
+
+from runners.core.errors import UserError
 
 PERIOD_S = 0.5
+DRIVER_TIMEOUT_S = 60.0
 # NVML's levels of the nearest common ancestor of two GPUs (nvmlGpuTopologyLevel_t).
 PATHS = {0: "same board", 10: "one PCIe switch", 20: "several PCIe switches", 30: "one CPU's PCIe root"}
 PATHS |= {40: "one NUMA node", 50: "between CPU sockets"}
@@ -16,6 +21,8 @@ PATHS |= {40: "one NUMA node", 50: "between CPU sockets"}
 
 @dataclass(frozen=True)
 class Gpu:
+    """One GPU as its driver names it."""
+
     name: str
     memory_gib: float
     free_gib: float
@@ -23,19 +30,33 @@ class Gpu:
 
 
 @functools.cache
-def _library() -> ModuleType | None:
-    """pynvml, initialised; None without the library, the driver or a GPU."""
-    try:
-        import pynvml
+def _library() -> Any:
+    """pynvml, initialised; None without the library, the driver or a GPU. It has no types: hence Any.
 
-        pynvml.nvmlInit()
-    except Exception:  # the library raises its own kinds, and ImportError where it is not installed
-        return None
-    return pynvml
+    UserError when the driver does not answer: a broken GPU is not a machine without GPUs.
+    """
+    ready: list[Any] = []
+
+    def initialise() -> None:
+        try:
+            pynvml = importlib.import_module("pynvml")
+            pynvml.nvmlInit()
+        except Exception:  # the library raises its own kinds, and ImportError where it is not installed
+            ready.append(None)
+        else:
+            ready.append(pynvml)
+
+    # A hung driver never returns from the kernel: the thread is left behind, and must not keep us from ending.
+    thread = threading.Thread(target=initialise, daemon=True)
+    thread.start()
+    thread.join(DRIVER_TIMEOUT_S)
+    if not ready:
+        raise UserError(f"The GPU driver has not answered for {DRIVER_TIMEOUT_S:.0f} s; repair it and run again.")
+    return ready[0]
 
 
 def found() -> list[Gpu] | None:
-    """Every GPU, in the driver's order; None when none can be looked at."""
+    """Every GPU, in the driver's order; None when none can be seen."""
     nv = _library()
     if nv is None:
         return None
@@ -49,7 +70,7 @@ def found() -> list[Gpu] | None:
 
 
 def paths() -> dict[tuple[int, int], str]:
-    """How each pair of GPUs is joined; empty where it cannot be told."""
+    """How each pair of GPUs (i < j) is joined; empty where the driver does not tell."""
     nv = _library()
     if nv is None:
         return {}
@@ -68,7 +89,7 @@ def paths() -> dict[tuple[int, int], str]:
 
 
 class Sampler:
-    """Samples every GPU until `stop`; a thread of its own, so that nothing is asked inside the timed loop."""
+    """Samples every GPU until `stop`, in a thread of its own: the timed loop must not wait for the driver."""
 
     def __init__(self, period_s: float = PERIOD_S):
         self._nv, self._period = _library(), period_s
@@ -77,6 +98,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, daemon=True) if self._nv else None
 
     def start(self) -> None:
+        """Begin; does nothing without a GPU."""
         if self._thread:
             self._thread.start()
 
@@ -88,7 +110,7 @@ class Sampler:
                 watts = sum(nv.nvmlDeviceGetPowerUsage(h) for h in handles) / 1000
                 used = sum(nv.nvmlDeviceGetMemoryInfo(h).used for h in handles) / 2**30
                 clock = sum(nv.nvmlDeviceGetClockInfo(h, nv.NVML_CLOCK_SM) for h in handles) / max(len(handles), 1)
-            except nv.NVMLError:  # a GPU that fell off the bus: its engine will say so
+            except nv.NVMLError:  # a GPU that fell off the bus: its engine will report it
                 continue
             self._rows.append((watts, used, clock))
 

@@ -1,4 +1,4 @@
-"""SHA-256 of files; a large file's hash is noted in the cache and read again only when the file changed."""
+"""SHA-256 of files; a large file's hash is kept in the cache and computed again only when the file changed."""
 
 import hashlib
 from pathlib import Path
@@ -7,12 +7,13 @@ from runners.core import paths
 
 
 def sha256(path: Path) -> str:
+    """64 hex digits."""
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def noted_sha256(path: Path) -> str:
-    """The file's hash, read once and noted in the cache; read again when its size or time changed."""
+    """`sha256`, kept in the cache; computed again when the file's path, size or modification time changed."""
     stat = path.stat()
     facts = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
     note = paths.cache() / "hashes" / hashlib.sha256(facts.encode()).hexdigest()[:24]

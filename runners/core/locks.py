@@ -1,4 +1,7 @@
-"""Locks between processes: one maker of a thing at a time, one campaign in a folder at a time."""
+"""Locks between processes: one maker of a thing at a time, one campaign in a folder at a time.
+
+By flock(2): the kernel drops the lock when its process ends, however it ends, so no stale lock is ever left.
+"""
 
 import fcntl
 from collections.abc import Iterator
@@ -10,7 +13,7 @@ from runners.core.errors import UserError
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """One maker at a time, across processes; the lock goes with the process that held it."""
+    """Wait until no other process holds this lock file, then hold it. `path` is made and stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -19,7 +22,9 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """One run at a time writes into a profile's folder, and has the machine to itself; UserError for a second."""
+    """One run at a time writes into a profile's folder. UserError for a second one: it does not wait, since two
+    campaigns on one machine would disturb each other's times.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as handle:
         try:

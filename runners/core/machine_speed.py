@@ -1,25 +1,27 @@
-"""How fast this machine works just now with all its cores at once, noted before each start of a server.
+"""How fast this machine works just now with all its cores at once, recorded before each start of a server.
 
-A virtual machine shares its host with others that none of its counters shows: no steal, no neighbour's process, and a
-step of a model takes half as long again. Matrix products over all cores follow a part of that, and no other probe more
-(the book's log). Ratios of cells measured at different speeds are given intervals wide enough to hold the difference
-(drift).
+A virtual machine shares its host with others that none of its counters shows: no steal, no neighbour's process, and
+still a step of a model takes half as long again. The speed of matrix products over all cores follows a part of that;
+no other probe followed more (the book's log). Ratios of cells measured at different speeds get wider intervals
+(analyse, drift).
 """
 
 import functools
 import time
 
 import numpy as np
+import numpy.typing as npt
 
+_Matrix = npt.NDArray[np.float32]
 SIZE = 384  # a product of some tenths of a millisecond, like a layer of a small model
 PRODUCTS = 1000
 REST_SECONDS = 0.05  # the library's threads spin for a while after their last product
 
 
 def gflops() -> float:
-    """Billions of operations a second of float32 matrix products on every core: the mean of PRODUCTS, delays included.
+    """Billions of float32 operations a second in matrix products on every core, over PRODUCTS of them, delays included.
 
-    Half a second on two cores.
+    Takes half a second on two cores.
     """
     a, b, out = _matrices()
     begin = time.perf_counter()
@@ -31,7 +33,8 @@ def gflops() -> float:
 
 
 @functools.cache
-def _matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _matrices() -> tuple[_Matrix, _Matrix, _Matrix]:
+    """Two factors and room for the product, SIZE x SIZE each."""
     a, b, out = (np.full((SIZE, SIZE), 0.5, np.float32) for _ in range(3))
     np.dot(a, b, out=out)  # the library starts its threads
     return a, b, out

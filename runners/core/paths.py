@@ -1,4 +1,4 @@
-"""Where things live: the checkout, the cache outside it, published and local runs."""
+"""Where things are on disk: the checkout, the cache outside it, published and local runs."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,8 @@ PROFILES = ROOT / "runners" / "profiles"
 ENGINES = ROOT / "runners" / "engines"
 SCRIPTS = ROOT / "runners" / "scripts"  # run in other environments, by path
 
-# Published runs are committed; local runs are this machine's own and git ignores them, so that a
-# fresh measurement never overwrites what the book published.
+# Published runs are committed. Local runs are this machine's own and git ignores them: a new measurement must never
+# overwrite what the book published.
 PUBLISHED_RUNS = DATA / "runs"
 LOCAL_RUNS = ROOT / "local" / "runs"
 BUILD = ROOT / "build"
@@ -26,7 +26,7 @@ def cache() -> Path:
 
 
 def runs_root(where: str | Path = "published") -> Path:
-    """`published`, `local`, or any folder that holds <profile>/<configuration>/cells.jsonl."""
+    """The folder of runs: `published`, `local`, or any folder that holds <profile>/<configuration>/cells.jsonl."""
     if str(where) == "published":
         return PUBLISHED_RUNS
     if str(where) == "local":

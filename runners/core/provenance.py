@@ -1,4 +1,4 @@
-"""What a run was made on and of: hardware, kernel, drivers, versions, commit. Variables by allow-list only."""
+"""What a run was made on and of: hardware, kernel, drivers, versions, commit, and a few variables by name."""
 
 import functools
 import hashlib
@@ -14,27 +14,27 @@ from typing import Any
 import psutil
 
 from runners import __version__
-from runners.core import paths
-from runners.core.errors import UserError
+from runners.core import gpus, paths
 
-# Never a whole environment: it may hold secrets.
-# Only what an engine inherits from us (server.INHERITED) and what may change a figure; the rest stands in the profile.
+# Never the whole environment: it may hold secrets. Only what an engine inherits from us (serve/server.py, INHERITED)
+# and what may change a figure; the rest is in the profile.
 ALLOWED_VARIABLES = ("CUDA_VISIBLE_DEVICES", "LANG", "LC_ALL", "TZ")
-
-
 PACKAGES = ("httpx", "httpx-aiohttp", "aiohttp", "pandas", "scipy", "papermill", "altair", "pydantic")
 
 
 def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def hardware() -> dict[str, Any]:
-    """What the machine is, as far as it says so itself; GPUs by nvidia-smi when that is there."""
+    """What the machine is, as far as it tells. Published cells are found by a hash of this (`identity`): the same
+    machine must give the same values in every release.
+    """
     info = Path("/proc/cpuinfo")
-    rows = dict(
-        (part.strip() for part in line.split(":", 1)) for line in info.read_text().splitlines() if ":" in line
-    ) if info.is_file() else {}  # fmt: skip
+    lines = info.read_text().splitlines() if info.is_file() else []
+    # Each core repeats the keys; the last one stands for all.
+    rows = {key.strip(): value.strip() for key, colon, value in (line.partition(":") for line in lines) if colon}
     flags = rows.get("flags", "").split()
     return {
         "cpu": rows.get("model name", platform.processor()),
@@ -43,36 +43,33 @@ def hardware() -> dict[str, Any]:
         "threads": psutil.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "machine": platform.machine(),
-        "gpus": _gpus("name,memory.total"),
+        "gpus": [_gpu_text(gpu) for gpu in gpus.found() or []],
     }
 
 
-def _gpus(what: str) -> list[str]:
-    """One text a GPU; none without nvidia-smi. One that hangs is an error, not a machine without GPUs."""
-    query = ["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=60)
-    except subprocess.TimeoutExpired as error:
-        raise UserError("nvidia-smi has not answered for 60 s; see to the GPU driver and run again.") from error
-    except OSError:
-        return []
-    return done.stdout.strip().splitlines() if done.returncode == 0 else []
+def _gpu_text(gpu: gpus.Gpu) -> str:
+    """As nvidia-smi writes it ("NVIDIA H200, 143771 MiB"): earlier releases asked that program, and the text is part of
+    a machine's identity.
+    """
+    return f"{gpu.name}, {int(gpu.memory_gib * 1024)} MiB"
 
 
 @functools.cache
 def machine_id() -> str:
-    """This machine's `identity`, so that cells of another machine are not taken for this one's."""
+    """This machine's `identity`: cells of another machine must not be taken for this one's."""
     return identity(hardware())
 
 
 def identity(recorded: dict[str, Any]) -> str:
-    """A short hash of what `hardware` gave here or elsewhere; the memory is left out, it differs by a page or two."""
+    """Eight hex digits of what `hardware` gave, here or elsewhere. The host's memory is left out: it differs by a few
+    pages from boot to boot.
+    """
     known = {k: v for k, v in recorded.items() if k != "memory_gib"}
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def git_commit() -> str | None:
-    """The commit, with `+changes` when tracked files differ from it; None outside a checkout."""
+    """The commit, with `+changes` when files below runners/ differ from it; None outside a checkout."""
     try:
         where = ["git", "-C", str(paths.ROOT)]
         commit = subprocess.run([*where, "rev-parse", "HEAD"], capture_output=True, text=True)
@@ -85,14 +82,14 @@ def git_commit() -> str | None:
 
 
 def collect() -> dict[str, Any]:
-    """Everything but what belongs to one engine."""
+    """Everything but what belongs to one engine; written as environment.json beside the cells."""
     return {
         "recorded_at": now(),
         "specverdict": __version__,
         "commit": git_commit(),
         "hardware": hardware(),
         "kernel": platform.release(),
-        "gpu_drivers": sorted(set(_gpus("driver_version"))),
+        "gpu_drivers": sorted({gpu.driver for gpu in gpus.found() or []}),
         "python": platform.python_version(),
         "clock": "time.perf_counter",
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},

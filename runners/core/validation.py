@@ -1,28 +1,38 @@
-"""A failed pydantic validation in one sentence: the key, what is wrong with it, what is allowed beside it."""
+"""A failed pydantic validation in one sentence: the key, what must be true of it, what is allowed there."""
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+# pydantic begins "Input should be ...", "List should have ..."; our sentence begins with the key.
+_SHOULD = re.compile(r"^(?:Input|String|List|Dictionary|Value|Set|Tuple|URL) should ")
+
 
 def first_fault(error: ValidationError, model: type[BaseModel], whole: str = "the file") -> str:
-    """The first finding of a validation of `model`, in words, with a full stop; further ones are counted."""
-    found = error.errors()
-    first = found[0]
+    """One sentence about the first fault that a validation by `model` found; the others are counted.
+
+    whole: what to call the content when the fault is not of one key.
+    """
+    faults = error.errors()
+    first = faults[0]
     key = ".".join(str(p) for p in first["loc"] if p != "[key]") or whole
+    message = first["msg"]
     if first["type"] == "extra_forbidden":
-        text = f"key `{key}` is unknown; allowed beside it: {', '.join(_siblings(model, first['loc']))}"
+        text = f"key `{key}` is unknown; allowed there: {', '.join(_allowed_keys(model, first['loc']))}"
     elif first["type"] == "missing":
         text = f"key `{key}` is missing"
-    elif first["type"] == "value_error":
-        text = f"{key}: {first['msg'].removeprefix('Value error, ')}"
+    elif first["type"] == "value_error":  # a sentence of our own validators
+        text = f"{key}: {message.removeprefix('Value error, ')}"
+    elif _SHOULD.match(message):
+        text = f"key `{key}` must {_SHOULD.sub('', message)} (it is {first['input']!r:.60})"
     else:
-        text = f"key `{key}`: {first['msg']} (it is {first['input']!r:.60})"
-    return text + (f"; and {len(found) - 1} more." if len(found) > 1 else ".")
+        text = f"key `{key}`: {message} (it is {first['input']!r:.60})"
+    return text + (f"; and {len(faults) - 1} more." if len(faults) > 1 else ".")
 
 
-def _siblings(model: Any, loc: tuple) -> list[str]:
-    """The keys allowed where an unknown one was found, by walking the models along `loc`."""
+def _allowed_keys(model: Any, loc: tuple[int | str, ...]) -> list[str]:
+    """The keys of the model that the last part of `loc` lies in, found by following `loc` through the fields."""
     for part in loc[:-1]:
         fields = getattr(model, "model_fields", {})
         if part in fields:

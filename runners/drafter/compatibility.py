@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
-from runners.core.checkpoint import Checkpoint, aux_count, rope_base, text_config
+from runners.core.checkpoint import Checkpoint, aux_count, aux_layer_ids, named_layer_ids, rope_base, text_config
 from runners.core.finding import LEVELS, Finding
 from runners.engines import layer_ids
 
@@ -160,11 +160,9 @@ def _keys(d: Checkpoint):
 
 def _boundaries(d: Checkpoint, target: dict[str, Any]):
     layers = target["num_hidden_layers"]
-    ids = (d.config.get("eagle_config") or {}).get("eagle_aux_hidden_state_layer_ids") or d.config.get(
-        "eagle_aux_hidden_state_layer_ids"
-    )
+    ids = named_layer_ids(d.config) or d.config.get("eagle_aux_hidden_state_layer_ids")
     if ids is None:
-        default = [2, layers // 2, layers - 3]
+        default = aux_layer_ids(d.config, layers)
         yield Finding("note", f"no layer ids in the config: engines take the inputs of layers {default}", "")
         return
     if max(ids) >= layers + 1 or min(ids) < 0:

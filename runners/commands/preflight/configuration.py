@@ -105,7 +105,7 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
     if chosen.engine == "sglang" and own and own < asked and env.get(variable) != "1":
         words = f"SGLang refuses a drafter of {own:,} positions for {asked:,} without {variable}=1"
         yield Finding("blocker", words, f"set env: {{{variable}: '1'}} in the configuration, or lower context_length")
-    ids = (drafter.config.get("eagle_config") or {}).get("eagle_aux_hidden_state_layer_ids")
+    ids = checkpoint.named_layer_ids(drafter.config)
     if ids and chosen.engine == "sglang":
         kind = "llama" if target.get("model_type") == "llama" else "deepseek_v2"
         try:

@@ -46,12 +46,12 @@ def changed(**at) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"\xff\xfetitle: x", "no UTF-8 text"),
+        (b"\xff\xfetitle: x", "must be UTF-8 text"),
         ("title: 2020-13-45\n", "month must be in 1..12"),
         ("title: a\x00b\n", "not valid YAML"),
-        ("title: a\ntitle: b\n", "line 2 is not valid YAML: key `title` stands there twice"),
-        ("- a\n", "holds no mapping"),
-        ("", "holds no mapping"),
+        ("title: a\ntitle: b\n", "line 2 is not valid YAML: key `title` is given twice"),
+        ("- a\n", "must hold a mapping"),
+        ("", "must hold a mapping"),
         ("extends: lab-cpu\nengines: []\n", "`engines` holds no mapping"),
         ("extends: lab-cpu\nworkload:\n", "`workload` holds no mapping"),
         (changed(name="../x"), "key `name`"),
@@ -252,7 +252,7 @@ def test_a_model_whose_config_holds_nulls_still_gives_a_profile(tmp_path):
     text = new_profile.text("mine", str(folder), None, [])
     assert yaml.safe_load(text)["target"]["path"] == str(folder)
     (folder / "config.json").write_text("[]")
-    with pytest.raises(UserError, match="holds no mapping"):
+    with pytest.raises(UserError, match="must hold a mapping"):
         new_profile.text("mine", str(folder), None, [])
     with pytest.raises(UserError, match="no drafter's folder"):
         new_profile.text("mine", None, str(tmp_path / "/nope: x #"), [])

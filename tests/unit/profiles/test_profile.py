@@ -51,16 +51,16 @@ def changed(tmp_path, change):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda c: c.update(worklod=1), r"mine.yaml: key `worklod` is unknown; allowed beside it: .*workload"),
-        (lambda c: c["target"].update(layer=1), r"key `target.layer` is unknown; allowed beside it: .*layers"),
+        (lambda c: c.update(worklod=1), r"mine.yaml: key `worklod` is unknown; allowed there: .*workload"),
+        (lambda c: c["target"].update(layer=1), r"key `target.layer` is unknown; allowed there: .*layers"),
         (
             lambda c: c["configurations"]["vllm-base"].update(cap=1),
-            r"key `configurations.vllm-base.cap` is unknown; allowed beside it: .*max_running_requests",
+            r"key `configurations.vllm-base.cap` is unknown; allowed there: .*max_running_requests",
         ),
         (lambda c: c["configurations"]["vllm-base"].pop("max_running_requests"), r"max_running_requests` is missing"),
         (
             lambda c: c["configurations"]["vllm-base"].update(engine="vlm"),
-            r"vllm-base.engine`: Input should be 'llamacpp'",
+            r"vllm-base.engine` must be 'llamacpp'",
         ),
         (lambda c: c["configurations"]["vllm-ngram"].pop("k"), r"`k` goes with"),
         (lambda c: c["configurations"]["vllm-eagle3-untrained"].update(drafter="x"), r"drafter `x` is none of"),
@@ -70,7 +70,7 @@ def changed(tmp_path, change):
         ),
         (
             lambda c: c["workload"].update(concurrencies=[0]),
-            r"concurrencies.0`: Input should be greater than or equal to 1",
+            r"concurrencies.0` must be greater than or equal to 1",
         ),
         (lambda c: c["configurations"].update({"a b": c["configurations"]["vllm-base"]}), r"a name holds letters"),
         (lambda c: c["target"].update(path="/m"), r"exactly one of `path` and `package`"),

@@ -1,0 +1,35 @@
+"""No secret and no path of this machine is written."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.core import paths, redact
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "API_KEY", "my-secret", "DB_PASSWORD", "PASSWD", "AWS_CREDENTIALS"])
+def test_a_variable_whose_name_suggests_a_secret_is_masked(name):
+    assert redact.masked({name: "hush"}) == {name: "(not shown)"}
+
+
+def test_whole_words_only_and_no_plain_numbers():
+    plain = {"TOKENIZER": "llama", "MONKEY": "x", "MAX_TOKENS": "64", "LANG": "C"}
+    assert redact.masked(plain) == plain
+
+
+def test_a_flags_value_is_masked_in_both_forms():
+    argv = "serve --api-key hush --hf-token=hush --speculative-num-draft-tokens 4 --key --port 1".split()
+    found = redact.masked_argv(argv)
+    assert "hush" not in " ".join(found)
+    assert found == [
+        *("serve", "--api-key", "(not shown)", "--hf-token=(not shown)", "--speculative-num-draft-tokens", "4"),
+        *("--key", "--port", "1"),
+    ]
+    assert redact.masked_argv([]) == []
+
+
+def test_folders_are_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPECVERDICT_CACHE", str(tmp_path))
+    assert redact.without_home(f"{tmp_path}/a {paths.ROOT}/b") == "$CACHE/a $ROOT/b"
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/somebody"))
+    assert redact.without_home("/home/somebody/c") == "~/c"
