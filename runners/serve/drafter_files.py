@@ -1,7 +1,7 @@
 """The drafters of a profile as files: published or on the box, untrained, or derived from another by one fault.
 
-A drafter has up to two forms, a Hugging Face folder (vLLM, SGLang) and a GGUF file (llama.cpp). What is made lives
-in the cache under a name that holds the hash of what it was made from.
+A drafter has up to two forms, a Hugging Face folder (vLLM, SGLang) and a GGUF file (llama.cpp). What is made here is
+kept in the cache, under a name that holds a hash of all it was made from.
 """
 
 import ast
@@ -21,17 +21,20 @@ from runners.serve import made_folder
 Forms = tuple[Path | None, Path | None]  # folder, GGUF file
 
 
-def place(path: str) -> Path:
-    """A drafter's path as the profile names it; a relative one counts from the checkout (data/drafters/...)."""
+def resolved(path: str) -> Path:
+    """A drafter's path as the profile names it; a relative one begins at the checkout (data/drafters/...)."""
     return paths.ROOT / path
 
 
 def digest(profile: Profile, name: str) -> str:
-    """12 hex digits over all that determines the drafter's weights; "absent" for one that is not on this machine."""
+    """12 hex digits over all that determines the drafter's weights; "absent" for one that is not on this machine.
+
+    It is part of a cell's key: another drafter under the same name is another cell.
+    """
     chosen, target = profile.drafters[name], profile.target
     facts = [target.file_sha256 or "", chosen.made or "", str(chosen.seed)]
     if chosen.path is not None:
-        files = [place(chosen.path)] if chosen.path.endswith(".gguf") else _weights(place(chosen.path))
+        files = [resolved(chosen.path)] if chosen.path.endswith(".gguf") else _weights(resolved(chosen.path))
         if not all(f.is_file() for f in files):
             return "absent"
         facts = [hashes.noted_sha256(f) for f in files]
@@ -52,9 +55,9 @@ def _scripts(*names: str) -> list[str]:
 
 
 def _recipe(change: str) -> list[str]:
-    """What in scripts/derive_drafter.py makes one change: its entry, the functions that calls, and `main`.
+    """The parts of scripts/derive_drafter.py that make one change: its entry, the functions that it calls, and `main`.
 
-    Not the whole file: another fault added beside it would have every cell of this one measured again.
+    Not the whole file: a new fault added to it would make every published cell of the others unfindable.
     """
     functions, entries = _parsed((SCRIPTS / "derive_drafter.py").read_text())
     found, looking = {}, [entries.get(change), functions["main"]]
@@ -69,24 +72,28 @@ def _recipe(change: str) -> list[str]:
 
 @functools.cache
 def _parsed(source: str) -> tuple[dict[str, ast.FunctionDef], dict[str, ast.expr]]:
-    """A script's functions by name, and its table of changes."""
+    """A script's functions by name, and its table CHANGES, as syntax trees."""
     tree = ast.parse(source)
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
-    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "CHANGES")
-    return functions, {k.value: v for k, v in zip(table.keys, table.values, strict=True)}
+    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == "CHANGES")
+    assert isinstance(table, ast.Dict), "CHANGES is a dict of name -> function"
+    names = [ast.literal_eval(key) for key in table.keys if key is not None]
+    return functions, dict(zip(names, table.values, strict=True))
 
 
 def planned(profile: Profile, name: str) -> Forms:
-    """Where the two forms are or will be, without making or checking anything."""
+    """Where the two forms are or will be. Makes and checks nothing."""
     chosen = profile.drafters[name]
     made = _made(profile, name)
     if chosen.made == "untrained":
         return made / "hf", made / "drafter.gguf"
     if chosen.made == "derived":
         return made / "hf", _exported(made)
+    assert chosen.path is not None, "a drafter that is not made has a path (profiles/schema.py)"
     if chosen.path.endswith(".gguf"):
-        return None, place(chosen.path)
-    return place(chosen.path), _exported(made) if profile.target.package else None
+        return None, resolved(chosen.path)
+    # A GGUF form needs the target's GGUF file, which only a packaged target surely has.
+    return resolved(chosen.path), _exported(made) if profile.target.package else None
 
 
 def _made(profile: Profile, name: str) -> Path:
@@ -100,11 +107,14 @@ def _exported(made: Path) -> Path:
 
 
 def ensure(profile: Profile, name: str, gguf: Path | None, folder: Path | None, say: Progress) -> Forms:
-    """The same, made if missing. UserError when a path is missing or the drafter cannot be made."""
+    """`planned`, made if missing. gguf, folder: the two forms of the target, where there are such.
+
+    UserError when a path is missing or the drafter cannot be made.
+    """
     chosen = profile.drafters[name]
     forms = planned(profile, name)
     if chosen.path is not None:
-        made_folder.must_exist(place(chosen.path), f"drafter {name}", profile)
+        made_folder.must_exist(resolved(chosen.path), f"drafter {name}", profile)
         if forms[0] is not None and forms[1] is not None:
             _export(forms[0], forms[1].parent, gguf, name, say)
         return forms
@@ -113,13 +123,14 @@ def ensure(profile: Profile, name: str, gguf: Path | None, folder: Path | None, 
     made = _made(profile, name)
     if not made.is_dir():
         say(f"drafter {name}: {'random weights' if chosen.made == 'untrained' else f'with the fault {chosen.change}'}")
-        made_folder.make_once(made, lambda out: _words(profile, chosen, gguf, folder, out, say), f"Drafter {name}")
+        made_folder.make_once(made, lambda out: _command(profile, chosen, gguf, folder, out, say), f"Drafter {name}")
     if chosen.made == "derived":
         _export(made / "hf", _exported(made).parent, gguf, name, say)
     return forms
 
 
-def _words(profile: Profile, chosen: Drafter, gguf: Path, folder: Path, out: Path, say: Progress) -> list[str]:
+def _command(profile: Profile, chosen: Drafter, gguf: Path, folder: Path, out: Path, say: Progress) -> list[str]:
+    """The command line that makes a drafter in the folder `out`."""
     python = environments.ensure("reference", say)
     if chosen.made == "untrained":
         script = str(SCRIPTS / "untrained_drafter.py")
@@ -136,8 +147,8 @@ def _export(folder: Path, out: Path, gguf: Path | None, name: str, say: Progress
     python = environments.ensure("reference", say)
     script = str(SCRIPTS / "drafter_to_gguf.py")
 
-    def words(scratch: Path) -> list[str]:
+    def argv(scratch: Path) -> list[str]:
         scratch.mkdir(parents=True)
         return [str(python), script, str(gguf), str(folder), str(scratch / "drafter.gguf")]
 
-    made_folder.make_once(out, words, f"The GGUF form of drafter {name}")
+    made_folder.make_once(out, argv, f"The GGUF form of drafter {name}")

@@ -1,4 +1,4 @@
-"""The lines that a growing log gained since the last look."""
+"""Follow a growing log: the lines it gained since the last time."""
 
 import re
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ _CHUNK = 1 << 20
 
 
 class LogTail:
-    """The lines a log gained since `offset` (bytes); a progress bar's carriage returns end lines too.
+    """Each iteration gives the lines that the log gained since the one before, the first time since `offset` (bytes).
 
-    Read by pieces and never twice: a server's log can be large.
+    A progress bar's carriage returns end lines too. Read in pieces and never twice: a server's log can be large.
     """
 
     def __init__(self, path: Path, offset: int = 0):
         self._path, self._offset, self._rest = path, offset, b""
 
     def __iter__(self) -> Iterator[str]:
-        """Every whole line there is by now; what has no end yet waits for the next time."""
+        """Every complete line so far; an incomplete one waits for the next iteration."""
         if not self._path.is_file():
             return
         with open(self._path, "rb") as handle:
@@ -30,7 +30,7 @@ class LogTail:
                     yield line.decode(errors="replace")
 
     def all_lines(self) -> Iterator[str]:
-        """As above, and the last line although it has no end."""
+        """The same, and the last line although it is incomplete."""
         yield from self
         if self._rest:
             yield self._rest.decode(errors="replace")

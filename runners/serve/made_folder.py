@@ -1,34 +1,39 @@
-"""Folders that a script makes once: written beside their place, renamed when whole."""
+"""Folders that a script makes once: written under another name beside their path, renamed when complete."""
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from runners.core import locks
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
+from runners.serve import scripts
 
 
 def must_exist(path: str | Path, what: str, profile: Profile) -> None:
+    """UserError when a path that the profile names does not exist here."""
     if not Path(path).exists():
         raise UserError(f"The {what} is not at {path}; put it there or set its path in profile {profile.name}.")
 
 
-def make_once(place: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
-    """Run a script that writes a folder, beside its place; rename it when the script succeeded."""
-    if place.is_dir():
-        return place
-    with locks.locked(place.with_suffix(".lock")):
-        if place.is_dir():
-            return place
-        scratch = place.with_name(place.name + ".part")
+def make_once(path: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
+    """Make a folder by one run of a program, unless it exists. Idempotent, also across processes.
+
+    argv: the command line that writes into the folder it is given. An interruption leaves no half-made folder behind
+    under `path`. UserError when the program fails; `what` names the folder in its sentence.
+    """
+    if path.is_dir():
+        return path
+    with locks.locked(path.with_suffix(".lock")):
+        if path.is_dir():  # another process made it while we waited
+            return path
+        scratch = path.with_name(path.name + ".part")
         shutil.rmtree(scratch, ignore_errors=True)
-        done = subprocess.run(argv(scratch), capture_output=True, text=True)
-        if done.returncode != 0:
+        try:
+            scripts.run(argv(scratch), f"{what} could not be made in {path.parent}.")
+        except UserError:
             shutil.rmtree(scratch, ignore_errors=True)
-            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise UserError(f"{what} could not be made in {place.parent}: {last[:300]}")
-        os.replace(scratch, place)
-    return place
+            raise
+        os.replace(scratch, path)
+    return path

@@ -1,13 +1,12 @@
 """The target and the drafters as files: fetched by pinned version, checked by hash, made once.
 
-Everything made lives in the cache outside the checkout, under a name that holds the hash of what it
-was made from; a folder is written beside its place and renamed when whole.
+Everything made is kept in the cache outside the checkout, under a name that holds the hash of what it was made from.
 """
 
 from pathlib import Path
 
 from runners.core.hashes import noted_sha256
-from runners.core.progress import Progress
+from runners.core.progress import Progress, quiet
 from runners.engines.command import Files
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files
@@ -15,11 +14,11 @@ from runners.serve.made_folder import must_exist
 from runners.serve.target_files import dequantised, fetch, folder_path, gguf_path
 
 
-def files(profile: Profile, drafter: str | None = None, progress: Progress = lambda _: None) -> Files:
+def files(profile: Profile, drafter: str | None = None, progress: Progress = quiet) -> Files:
     """Every form of the target (and of one drafter) that this profile's engines need, made if missing.
 
-    Raises UserError when a path is missing or a hash is wrong, EngineUnavailable when the reference
-    environment, which makes them, cannot be set up.
+    UserError when a path is missing or a hash is wrong; EngineUnavailable when the reference environment, which makes
+    them, cannot be set up.
     """
     target = profile.target
     if target.path is not None:
@@ -35,7 +34,7 @@ def files(profile: Profile, drafter: str | None = None, progress: Progress = lam
 
 
 def planned_files(profile: Profile, drafter: str | None = None) -> Files:
-    """The same paths without making or checking anything: for a dry run on another machine."""
+    """The same paths. Makes and checks nothing: for a dry run on another machine."""
     target = profile.target
     if target.path is not None:
         is_gguf = target.path.endswith(".gguf")
@@ -47,7 +46,9 @@ def planned_files(profile: Profile, drafter: str | None = None) -> Files:
 
 
 def provenance(files: Files) -> dict[str, str]:
-    """SHA-256 of each weights file that is served (small ones: a 547 GB folder is named by its index)."""
+    """SHA-256 of the weights that are served, by role. A folder of many shards is named by its index: to read 547 GB
+    would take longer than to load them.
+    """
     found = {}
     for role in ("gguf", "drafter_gguf"):
         path = getattr(files, role)

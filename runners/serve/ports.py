@@ -1,4 +1,4 @@
-"""Ports: a free one, who holds one, whether anybody listens."""
+"""TCP ports: a free one, who holds one, whether anybody listens."""
 
 import socket
 from pathlib import Path
@@ -9,14 +9,17 @@ from runners.core.errors import UserError
 
 
 def free_port() -> int:
-    """Any port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 that nobody listens on now; another process may take it before it is used."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+        port: int = s.getsockname()[1]
+        return port
 
 
 def taken(host: str, port: int) -> bool:
+    """Whether a server could not bind there now."""
     with socket.socket() as s:
+        # As servers do: a connection of an earlier server that is still closing (TIME_WAIT) does not count.
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             s.bind((host, port))
@@ -26,14 +29,14 @@ def taken(host: str, port: int) -> bool:
 
 
 def listened(port: int) -> bool:
-    """Does anybody listen there? By the kernel's table (proc_pid_net(5)): asking disturbs no server."""
+    """Whether anybody listens there, by the kernel's table (proc_pid_net(5)): to connect would disturb the server."""
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             rows = Path(name).read_text().splitlines()[1:]
         except OSError:
             continue
         for row in rows:
-            _, local, _, state, *_ = row.split()
+            _, local, _, state, *_ = row.split()  # address and port in hexadecimal; 0A is TCP_LISTEN
             if state == "0A" and int(local.rpartition(":")[2], 16) == port:
                 return True
     return False

@@ -2,15 +2,20 @@
 
     python -I runners/serve/supervisor.py --log FILE --grace SECONDS -- COMMAND ...
 
-(-I: it runs in the engine's environment, whose PYTHONPATH or PYTHONHOME is not for us.) Our end holds its
-standard input. When that closes (we asked, or we were killed, the notebook's kernel included), the guardian
-brings the whole engine down: TERM to every process, KILL after the grace time. It adopts what the engine
-leaves behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so a rank that changed its group or lost its parent is still
-found; if the guardian itself is killed, the engine's leader goes with it (PR_SET_PDEATHSIG) and server.py, if
-it still lives, ends the rest. Standard library only, so that it starts at once. It prints JSON lines:
-{"started": pid}, {"lost": pid, "signal": n} for an adopted process that died by a signal,
-{"ended": returncode} as soon as the leader ended (what it left is brought down after that), {"failed": why}
-when it could not be started, and {"left": [pids]} for what even KILL does not end (a process that waits in a driver).
+-I: it gets the engine's environment variables, whose PYTHONPATH or PYTHONHOME is not for us.
+
+server_process.py holds the other end of its standard input. When that closes (we ask for the end, or we were killed,
+the notebook's kernel included), the guardian brings the whole engine down: TERM to every process, KILL after the grace
+time. It adopts what the engine leaves behind (PR_SET_CHILD_SUBREAPER, prctl(2)), so a rank that changed its group or
+lost its parent is still found. If the guardian itself is killed, the engine's leader dies with it (PR_SET_PDEATHSIG),
+and server_process.py, if it still lives, ends the rest. Standard library only, so that it starts at once.
+
+It prints JSON lines:
+    {"started": pid}
+    {"lost": pid, "signal": n}   an adopted process died by a signal
+    {"ended": returncode}        as soon as the leader ended; what it left is brought down after that
+    {"failed": why}              it could not be started
+    {"left": [pids]}             what even KILL does not end: a process that waits in a driver
 """
 
 import argparse
@@ -26,13 +31,14 @@ import time
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL_S = 0.1
-KILL_S = 20.0  # a killed process still there after this waits in the kernel: say so and go
+KILL_S = 20.0  # a killed process that is still there waits in the kernel (a driver): report it and end
 
 
-def say(**facts) -> None:
+def report(**facts: object) -> None:
+    """One event to whoever started us, as a JSON line."""
     try:
         print(json.dumps(facts), flush=True)
-    except OSError:  # whoever listened is gone; that is no reason to stop
+    except OSError:  # whoever read us is gone; the engine must still be brought down
         pass
 
 
@@ -57,6 +63,7 @@ def descendants(root: int) -> list[int]:
 
 
 def send(pids: list[int], number: int) -> None:
+    """A signal to each of these processes that is still there."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -65,15 +72,18 @@ def send(pids: list[int], number: int) -> None:
 
 
 class Guardian:
+    """An engine's process group: started, watched, brought down."""
+
     def __init__(self, argv: list[str], log: str, grace_s: float):
         self.grace_s = grace_s
         self.returncode: int | None = None
         self.parent = os.getppid()
         libc = ctypes.CDLL(None)
+        # Before the engine starts: what it leaves behind then becomes our child, wherever it moved.
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         with open(log, "ab") as out:
-            # Kept: a Popen that is dropped collects its child by itself where that has ended already, and its exit
-            # code would never reach `reap`.
+            # Kept: a dropped Popen whose child has ended already collects it by itself, and the exit code would never
+            # reach `reap`.
             self._process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -83,7 +93,7 @@ class Guardian:
                 preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
             )
         self.leader = self._process.pid
-        say(started=self.leader)
+        report(started=self.leader)
 
     def reap(self) -> None:
         """Collect every child that ended: the leader, and what was adopted."""
@@ -97,17 +107,18 @@ class Guardian:
             code = os.waitstatus_to_exitcode(status)
             if pid == self.leader:
                 self.returncode = code
-                say(ended=code)
+                report(ended=code)
             elif code < 0:
-                say(lost=pid, signal=-code)
+                report(lost=pid, signal=-code)
 
     def watch(self, stop: list[int]) -> None:
-        """Until the engine's leader ends, our input closes, or a signal asks us to stop."""
+        """Return when the engine's leader ends, our input closes, or a signal asks us to stop (`stop` is not empty)."""
         while self.returncode is None and not stop:
             readable, _, _ = select.select([0], [], [], POLL_S)
             if readable and not os.read(0, 4096):
                 return
-            if os.getppid() != self.parent:  # our input stays open if a forked child of theirs holds it
+            # Our parent is gone, although our input may stay open: a forked child of its may hold the other end.
+            if os.getppid() != self.parent:
                 return
             self.reap()
 
@@ -121,7 +132,7 @@ class Guardian:
         deadline = time.monotonic() + KILL_S
         while left := descendants(os.getpid()):
             if time.monotonic() > deadline:
-                say(left=left)
+                report(left=left)
                 break
             send(left, signal.SIGKILL)
             self.reap()
@@ -142,7 +153,7 @@ def main() -> None:
     try:
         guardian = Guardian(argv, args.log, args.grace)
     except OSError as error:
-        say(failed=f"{error.filename or argv[0]}: {error.strerror}")
+        report(failed=f"{error.filename or argv[0]}: {error.strerror}")
         sys.exit(1)
     guardian.watch(stop)
     guardian.bring_down()

@@ -4,12 +4,11 @@ SGLang's parser comes from an installed package, or from the release's wheel (sc
 environment that has it (scripts/parse_vllm.py). A typo in a flag fails with the engine's own message.
 """
 
-import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from runners.core.errors import EngineUnavailable, UserError
 from runners.core.finding import Finding
@@ -18,7 +17,7 @@ from runners.engines import environments, sglang_patch
 from runners.engines.command import command
 from runners.profiles.profile import Profile
 from runners.profiles.schema import EngineSpec
-from runners.serve import model_files
+from runners.serve import model_files, scripts
 from runners.serve.sglang_wheel import wheel_of
 
 CHECKED = ("sglang", "vllm")
@@ -62,7 +61,7 @@ def sglang(spec: EngineSpec, lines: dict[str, list[str]], wheel: Path | None = N
         source = sglang_patch.find(python=spec.python).package.parent
     if source is None:
         raise UserError(f"no SGLang {spec.version} here; `specverdict audit-sglang` or pip can fetch its wheel")
-    return _run([sys.executable, "parse_sglang"], {"source": str(source), "commands": lines})
+    return _run(sys.executable, "parse_sglang", {"source": str(source), "commands": lines})
 
 
 def vllm(spec: EngineSpec, lines: dict[str, list[str]]) -> Parsed:
@@ -78,7 +77,7 @@ def vllm(spec: EngineSpec, lines: dict[str, list[str]]) -> Parsed:
         if not spec.environment and held.split("+")[0] != spec.version:
             raise UserError(f"the vLLM here is {held}, the profile's {spec.version}")
         python = str(environments.python_of(name))
-    return _run([str(python), "parse_vllm"], {"commands": lines})
+    return _run(str(python), "parse_vllm", {"commands": lines})
 
 
 PARSERS: dict[str, Callable[..., Parsed]] = {"sglang": sglang, "vllm": vllm}
@@ -92,14 +91,7 @@ def _has_vllm(python: str | None) -> bool:
         return False
 
 
-def _run(program: list[str], request: dict) -> Parsed:
-    python, script = program
-    with tempfile.TemporaryDirectory() as scratch:
-        asked, told = Path(scratch) / "request.json", Path(scratch) / "result.json"
-        asked.write_text(json.dumps(request))
-        argv = [python, str(SCRIPTS / f"{script}.py"), str(asked), str(told)]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0 or not told.is_file():
-            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise UserError(f"the parser could not be run ({last[:200]})")
-        return json.loads(told.read_text())
+def _run(python: str, script: str, request: dict[str, Any]) -> Parsed:
+    argv = [python, SCRIPTS / f"{script}.py"]
+    parsed: Parsed = scripts.ask(argv, request, "The parser could not be run.", seconds=300)
+    return parsed

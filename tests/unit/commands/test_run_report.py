@@ -114,7 +114,7 @@ def test_reference_answers_are_asked_once(monkeypatch, tmp_path):
     monkeypatch.setenv("SPECVERDICT_CACHE", str(tmp_path))
     calls = []
 
-    def compute(python, script, folder, missing, tokens, place):
+    def compute(folder, missing, tokens):
         calls.append(sorted(p.id for p in missing.values()))
         return {digest: f"answer to {p.id}" for digest, p in missing.items()}
 
