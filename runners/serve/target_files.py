@@ -39,9 +39,7 @@ def fetch(target: Target, progress: Progress = quiet) -> Path:
     path = gguf_path(target)
     if path.is_file():
         if path.stat().st_size != target.bytes_on_disk or noted_sha256(path) != target.file_sha256:
-            raise UserError(
-                f"{path} is not the target the profile names (its hash differs); delete it and run again."
-            )
+            raise UserError(f"{path} is not the target the profile names (its hash differs); delete it and run again.")
         return path
     with locks.locked(path.with_suffix(".lock")):
         if path.is_file():  # another process fetched it while we waited
