@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from runners.analyse import reported, step_model
-from runners.analyse.step_model import Model
+from runners.analyse import reported, step_model, step_points
+from runners.analyse.step_model import Coefficients, Model
 from runners.core.errors import UserError
 from runners.profiles import load
 from runners.profiles.profile import Profile
@@ -37,9 +37,9 @@ def drafters_of(profile: Profile) -> dict[str, str]:
 def points(
     cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """engine -> its points (step_model.points)."""
+    """engine -> its points (step_points.points)."""
     parts = cells.groupby("engine") if len(cells) else ()
-    return {engine: step_model.points(part, requests, groups) for engine, part in parts}
+    return {engine: step_points.points(part, requests, groups) for engine, part in parts}
 
 
 def models(measured: dict[str, pd.DataFrame]) -> Found:
@@ -61,7 +61,7 @@ def score(measured: dict[str, pd.DataFrame], concurrency: int = HELD_OUT) -> pd.
             parts.append(step_model.held_out(rows, concurrency)[1])
         except UserError:
             continue
-    columns = [*step_model.POINT, "speed_up", "error"]
+    columns = [*step_points.POINT, "speed_up", "error"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
@@ -74,7 +74,7 @@ def errors(scores: pd.DataFrame) -> tuple[float, float]:
 def drafted(found: Found) -> pd.DataFrame:
     """The measured speculative points of every engine, for the map."""
     parts = [points[points.k > 0] for _, points in found.values()]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=step_model.COLUMNS)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=step_points.COLUMNS)
 
 
 def curves(found: Found) -> pd.DataFrame:
@@ -101,14 +101,14 @@ def crossover(model: Model, k: float, context: float, length: float, drafter: st
     It is the last running batch of the grid that pays; 0 where none does. Low and high over the refits.
     """
 
-    def one(coefficients: np.ndarray) -> float:
-        r = model.break_even(k, GRID, context, drafter, coefficients)
+    def one(coefficients: Coefficients) -> float:
+        r = coefficients.break_even(k, GRID, context, drafter)
         paying = np.flatnonzero(length > r)
         if not len(paying):
             return 0.0
         return np.inf if paying[-1] == len(GRID) - 1 else float(GRID[paying[-1]])
 
-    draws = np.array([one(d) for d in model.draws])
+    draws = np.array([one(refit) for refit in model.refits])
     low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
     return tuple(None if np.isinf(v) else v for v in (one(model.coefficients), low, high))
 

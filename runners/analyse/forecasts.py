@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from runners.analyse import acceptance, crossover, machines, results, step_model
+from runners.analyse import acceptance, crossover, machines, results, step_model, step_points
 from runners.core import files, paths, provenance
 from runners.core.acceptance_math import accept_length, survival
 from runners.core.errors import UserError
@@ -25,9 +25,9 @@ from runners.serve import drafter_files, model_files
 
 FILE = "forecasts.csv"
 PLACE = ["configuration", "workload", "concurrency"]
-COLUMNS = [*step_model.POINT, "drafter", *step_model.LOAD, "context", "tokens_per_step", "length_from"]
+COLUMNS = [*step_points.POINT, "drafter", *step_points.LOAD, "context", "tokens_per_step", "length_from"]
 COLUMNS += ["speed_up", "speed_up_lo", "speed_up_hi", "seen", "terms", "fitted_to", "machine", "made_at"]
-TERMS = " ".join([*step_model.NAMES, *step_model.OWN])  # of the model that makes forecasts now
+TERMS = " ".join(step_model.SYMBOLS)  # of the model that makes forecasts now
 FIRST_TERMS = "a b c d e"  # of the one that made those stored without a word on it: no prompts, no f, a full batch
 
 
@@ -209,12 +209,12 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
     try:
         frame = pd.read_csv(place, dtype={"machine": str})  # a hash may be all digits
         if "terms" not in frame:
-            frame = frame.assign(terms=FIRST_TERMS, **dict.fromkeys(step_model.LOAD, np.nan))
+            frame = frame.assign(terms=FIRST_TERMS, **dict.fromkeys(step_points.LOAD, np.nan))
         frame["machine"] = frame["machine"].fillna("") if "machine" in frame else ""
         missing = sorted(set(COLUMNS) - set(frame.columns))
         if missing:
             raise UserError(f"{profile}/{FILE} has no column {missing[0]}; {advice}.")
-        figures = ["k", "concurrency", *step_model.LOAD, "context", "tokens_per_step"]
+        figures = ["k", "concurrency", *step_points.LOAD, "context", "tokens_per_step"]
         figures += ["speed_up", "speed_up_lo", "speed_up_hi"]
         frame = frame.assign(**{c: pd.to_numeric(frame[c]) for c in figures})
         frame["made_at"] = pd.to_datetime(frame["made_at"], utc=True, format="ISO8601").map(pd.Timestamp.isoformat)

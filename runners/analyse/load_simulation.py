@@ -1,8 +1,9 @@
-"""A closed loop on one engine, played step by step: what a decoding request shares its steps with.
+"""Simulates a load on one engine, step by step: what a decoding request shares its steps with.
 
-A forecast of a point that nobody measured needs two things besides the cost of a step: how many requests decode at
-once (fewer than the concurrency while others wait for their prompt to be read), and how many prompt tokens of other
-requests are read inside a decoding request's steps, which its TPOT pays for. Both follow from the load's shape.
+The load is a closed loop: C requests at once, and each one that ends is followed by the next. A forecast of a point
+that nobody measured needs two things besides the cost of a step: how many requests decode at once (fewer than C while
+others wait for their prompt to be read), and how many prompt tokens of other requests are read inside a decoding
+request's steps, which its TPOT pays for. Both follow from the shape of the load.
 """
 
 from collections.abc import Callable
@@ -13,15 +14,18 @@ import numpy as np
 from runners.analyse import acceptance, intervals
 
 # Prompt tokens that fit into one step: the default of vLLM's server (vllm/engine/arg_utils.py, on a CPU) and of
-# llama.cpp (n_batch). It only tells where a burst's prompts do not fit into one step together.
+# llama.cpp (n_batch). It only matters where a burst's prompts do not fit into one step together.
 PREFILL_TOKENS = 2048
-TOGETHER_S = 0.02  # first tokens of one step reach the client within this
-PLAYS = 8  # of a load whose steps yield a random number of tokens
+SAME_STEP_S = 0.02  # first tokens of one step reach the client within this
+SIMULATIONS = 8  # of a load whose steps yield a random number of tokens
+NOTHING_LEFT = 1e-9  # tokens; an answer's length less many fractional gains is seldom exactly 0
+
+StepMs = Callable[[float, float], float]  # (requests decoding, prompt tokens read) -> milliseconds of the step
 
 
 @dataclass(frozen=True)
 class LoadShape:
-    """`requests` of `prompt` and `output` tokens each, `concurrency` of them at once."""
+    """`requests` of `prompt` and `output` tokens each, `concurrency` (C) of them at once."""
 
     requests: int
     concurrency: int
@@ -30,87 +34,145 @@ class LoadShape:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a decoding request sees, on average over its decode time: requests decoding at once (itself among them);
-    and over its steps: prompt tokens of others read in a step.
+class DecodeLoad:
+    """What a decoding request shares its steps with, on average.
+
+    batch: requests decoding at once, itself among them (mean over its decode time). prefill: prompt tokens of other
+    requests read in a step (mean over its decode steps).
     """
 
     batch: float
     prefill: float
 
 
-def play(
-    step_ms: Callable[[float, float], float], load: LoadShape, length: float, budget: int = PREFILL_TOKENS, k: int = 0
-) -> Seen:
-    """Play the load: step_ms(batch, prefill) is a step's duration, length the tokens that a request gains in a step.
+@dataclass
+class _Totals:
+    """Sums over all requests of a load and over the decode steps of each."""
 
-    Prompts are read first come first served, in parts where they do not fit. An idle engine begins with whatever came
-    first; a busy one has begun its next step when the successor of a request that ended reaches it. With k drafted
-    tokens a step yields 1 to k + 1 at random, so requests that began together end apart and each one's successor is
-    read beside the others: the mean of PLAYS such loads.
-    """
-    if load.output <= 1:  # no decode step at all
-        return Seen(float(min(load.concurrency, load.requests)), 0.0)
-    if not 1 < length < k + 1:  # the same in every step
-        totals = _played(step_ms, load, lambda n: np.full(n, length), budget)
-    else:
-        chances, rng = (
-            np.cumprod(np.full(k, acceptance.acceptance_for(length, k))),
-            np.random.default_rng(intervals.SEED),
+    decode_ms: float = 0.0
+    decode_steps: int = 0
+    batch_ms: float = 0.0  # decode time, weighted with the batch it was spent in
+    prefill: float = 0.0  # prompt tokens read in those decode steps
+
+    def add_step(self, step_ms: float, batch: int, prefill: float) -> None:
+        """Each of the `batch` decoding requests spends this step."""
+        self.decode_ms += batch * step_ms
+        self.decode_steps += batch
+        self.batch_ms += batch * (step_ms * batch)
+        self.prefill += batch * prefill
+
+    def mean(self) -> DecodeLoad:
+        return DecodeLoad(float(self.batch_ms / self.decode_ms), float(self.prefill / self.decode_steps))
+
+    def __add__(self, other: "_Totals") -> "_Totals":
+        return _Totals(
+            self.decode_ms + other.decode_ms,
+            self.decode_steps + other.decode_steps,
+            self.batch_ms + other.batch_ms,
+            self.prefill + other.prefill,
         )
 
-        def gained(n: int) -> np.ndarray:
-            return 1 + (rng.random(n)[:, None] < chances).sum(axis=1)
 
-        totals = np.sum([_played(step_ms, load, gained, budget) for _ in range(PLAYS)], axis=0)
-    time, steps, batches, prefills = totals
-    return Seen(float(batches / time), float(prefills / steps))
+class _ClosedLoop:
+    """Where the requests of a load are between two steps of the engine.
 
+    Arrays, not an object a request: a report simulates some hundred loads of thousands of steps each.
+    """
 
-def _played(
-    step_ms: Callable[[float, float], float], load: LoadShape, gained: Callable[[int], np.ndarray], budget: int
-) -> np.ndarray:
-    """(decode time, decode steps, time-weighted batch, prompt tokens) summed over the requests of one play."""
-    coming = min(load.concurrency, load.requests)  # sent, and not there yet when the step begins
-    unsent = load.requests - coming
-    waiting: list[float] = []  # prompt tokens still to read, of each request that is there
-    left = np.empty(0)  # tokens that each decoding request still has to write
-    totals = np.zeros(4)
-    while waiting or coming or len(left):
-        if not waiting and not len(left):  # idle: it begins with the first to come, and the others come meanwhile
-            waiting, coming = [load.prompt], coming - 1
-        batch, read, begun = len(left), 0.0, 0
-        while waiting and read < budget:
-            part = min(waiting[0], budget - read)
+    def __init__(self, load: LoadShape):
+        self.load = load
+        self.arriving = min(load.concurrency, load.requests)  # sent, but not there when the next step begins
+        self.unsent = load.requests - self.arriving
+        self.waiting: list[float] = []  # prompt tokens still to read, of each request that is there
+        self.tokens_left = np.empty(0)  # tokens that each decoding request still has to write
+
+    @property
+    def done(self) -> bool:
+        return not (self.waiting or self.arriving or len(self.tokens_left))
+
+    def start_if_idle(self) -> None:
+        """An idle engine begins with the first request to come; the others arrive during its step."""
+        if not self.waiting and not len(self.tokens_left):
+            self.waiting, self.arriving = [self.load.prompt], self.arriving - 1
+
+    def read_prompts(self, budget: float) -> tuple[float, int]:
+        """(prompt tokens read in this step, prompts read to their end): first come first served, in parts."""
+        read, ended = 0.0, 0
+        while self.waiting and read < budget:
+            part = min(self.waiting[0], budget - read)
             read += part
-            waiting[0] -= part
-            if waiting[0] <= 0:
-                waiting.pop(0)
-                begun += 1
-        duration = step_ms(batch, read)
-        totals += batch * np.array([duration, 1, duration * batch, read])
-        waiting += [load.prompt] * coming
-        left = left - gained(batch)
-        coming = min(int((left <= 1e-9).sum()), unsent)  # sent when this step's tokens are there: the next has begun
-        unsent -= coming
-        left = left[left > 1e-9]
-        left = np.append(left, np.full(begun, load.output - 1))  # the prompt's own step yields the first token
+            self.waiting[0] -= part
+            if self.waiting[0] <= 0:
+                self.waiting.pop(0)
+                ended += 1
+        return read, ended
+
+    def end_step(self, gained: np.ndarray, prompts_ended: int) -> None:
+        """Each decoding request has gained its tokens; what was on its way has arrived."""
+        self.waiting += [self.load.prompt] * self.arriving
+        tokens_left = self.tokens_left - gained
+        unfinished = tokens_left > NOTHING_LEFT
+        # A successor is sent when these tokens reach the client: by then the engine has begun its next step.
+        self.arriving = min(len(tokens_left) - int(unfinished.sum()), self.unsent)
+        self.unsent -= self.arriving
+        # The step that ends a prompt yields its request's first token.
+        self.tokens_left = np.append(tokens_left[unfinished], np.full(prompts_ended, self.load.output - 1))
+
+
+def simulate(
+    step_ms: StepMs, load: LoadShape, accept_length: float, budget: int = PREFILL_TOKENS, k: int = 0
+) -> DecodeLoad:
+    """Simulate the load on an engine whose steps take step_ms(batch, prefill) and yield `accept_length` tokens.
+
+    With K = k drafts a step yields 1 to K + 1 tokens at random, with the same chance for each draft: requests that
+    began together then end apart, and each one's successor is read beside the others. The figures are those of
+    SIMULATIONS such loads together, the same at each call. budget: prompt tokens that fit into one step.
+    """
+    if load.output <= 1:  # no decode step at all
+        return DecodeLoad(float(min(load.concurrency, load.requests)), 0.0)
+    if not 1 < accept_length < k + 1:  # nothing or all is accepted: each step yields the same
+        return _simulate_once(step_ms, load, lambda n: np.full(n, accept_length), budget).mean()
+    # Chance that at least 1, 2, ..., K drafts are accepted; one random number decides how many.
+    survival = np.cumprod(np.full(k, acceptance.acceptance_for(accept_length, k)))
+    rng = np.random.default_rng(intervals.SEED)
+
+    def gained(n: int) -> np.ndarray:
+        return 1 + (rng.random(n)[:, None] < survival).sum(axis=1)
+
+    totals = _Totals()
+    for _ in range(SIMULATIONS):
+        totals += _simulate_once(step_ms, load, gained, budget)
+    return totals.mean()
+
+
+def _simulate_once(step_ms: StepMs, load: LoadShape, gained: Callable[[int], np.ndarray], budget: int) -> _Totals:
+    """One load from its first request to its last answer. gained(n): tokens that n requests gain in one step."""
+    loop, totals = _ClosedLoop(load), _Totals()
+    while not loop.done:
+        loop.start_if_idle()
+        batch = len(loop.tokens_left)
+        prefill, prompts_ended = loop.read_prompts(budget)
+        totals.add_step(step_ms(batch, prefill), batch, prefill)
+        loop.end_step(gained(batch), prompts_ended)
     return totals
 
 
-def measured(first_token_s, last_token_s, prompt_tokens, output_tokens, length: float) -> Seen:
-    """The same two figures from a cell's requests (arrays of one cell): seconds, seconds, tokens, tokens.
+def measured(first_token_s, last_token_s, prompt_tokens, output_tokens, accept_length: float) -> DecodeLoad:
+    """The same figures from a cell's requests: float arrays [requests], in seconds, seconds, tokens and tokens.
 
-    Another's prompt counts for a request that was decoding when that other's first token came, in its last step too,
-    which brings both tokens at once. A prompt that was read together with the request's own brings its first token at
-    the same moment as the request's: that one does not count.
+    The prompt of another request counts for one that was decoding when the other's first token came. It counts in the
+    request's last step too, which brings both tokens at once. Two prompts that were read together bring their first
+    tokens at the same moment: neither counts for the other.
     """
-    decoding = last_token_s - first_token_s
-    if not (decoding > 0).any():
-        return Seen(float(len(decoding)), 0.0)
-    shared = last_token_s[:, None].clip(max=last_token_s[None]) - first_token_s[:, None].clip(min=first_token_s[None])
-    batch = shared.clip(min=0).sum() / decoding.sum()
-    begun = first_token_s[None] > first_token_s[:, None] + TOGETHER_S
-    inside = begun & (first_token_s[None] < last_token_s[:, None] + TOGETHER_S)
-    steps = (output_tokens - 1).sum() / length
-    return Seen(float(batch), float((inside * prompt_tokens[None]).sum() / steps) if steps > 0 else 0.0)
+    decode_s = last_token_s - first_token_s
+    if not (decode_s > 0).any():
+        return DecodeLoad(float(len(decode_s)), 0.0)
+    both_end = last_token_s[:, None].clip(max=last_token_s[None])
+    both_begin = first_token_s[:, None].clip(min=first_token_s[None])
+    shared_s = (both_end - both_begin).clip(min=0)  # [requests, requests]: seconds that two of them decode together
+    batch = shared_s.sum() / decode_s.sum()
+    after_mine = first_token_s[None] > first_token_s[:, None] + SAME_STEP_S
+    read_meanwhile = after_mine & (first_token_s[None] < last_token_s[:, None] + SAME_STEP_S)
+    steps = (output_tokens - 1).sum() / accept_length
+    prefill = float((read_meanwhile * prompt_tokens[None]).sum() / steps) if steps > 0 else 0.0
+    return DecodeLoad(float(batch), prefill)

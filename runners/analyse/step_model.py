@@ -1,198 +1,207 @@
-"""One small model of a decode step, fitted to measured cells: it forecasts the speed-up of cells nobody measured.
+"""A model of a decode step, fitted to measured cells: it forecasts the speed-up of cells that nobody measured.
 
     plain step        t0(B, L, X) = a + b B + c B L + p X
     speculative step  tK(B, L, X) = t0(B, L, X) + s + q X + K (d + e B + f B L)
     speed-up          AL t0 / tK
 
-B: requests decoding at once; L: mean context in tokens; X: prompt tokens of other requests read in the same step;
-K: drafted tokens; AL: tokens per step. a: what a step costs whatever it does (weights read, launches); b: a token more
-in the batch; c: its attention; p, q: a prompt token for the target and for the drafter; s: what a step costs more for
-being speculative, whatever K (told only where one drafter has several K, else it is in d); d: a pass of the drafter
-whatever it does; e: one drafted token of one request, drafted and verified (the two cannot be told apart by timing);
-f: its attention over the context. d and e are each drafter's own: a larger head costs more. All are at least 0 and in
-milliseconds. Fitted by least squares on relative errors, so that a fast step weighs as much as a slow one.
+B: requests that decode at once; L: mean context in tokens; X: prompt tokens of other requests read in the same step;
+K: drafts a step; AL: tokens per step. `Coefficients` has a name and a unit for each letter. All are at least 0, and d
+and e are each drafter's own: a larger head costs more. Drafting a token and verifying it are one coefficient (e),
+because timing cannot tell them apart. Fitted by least squares on relative errors, so that a fast step weighs as much
+as a slow one.
 
-The fit reads B and X from each cell's requests; a forecast has none yet and plays the load (closed_loop.play) with the
-fitted coefficients. Break-even is told at X = 0: prompts cost both sides the same a token, so only q would move it.
+The fit reads B and X from each cell's requests. A forecast has no requests yet: it simulates the load
+(load_simulation.simulate) with the fitted coefficients. Break-even is taken at X = 0: a prompt token costs both sides
+the same, but for q.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from runners.analyse import acceptance, intervals, load_simulation, results, step_cost
+from runners.analyse import intervals, load_simulation
+from runners.analyse.load_simulation import DecodeLoad, LoadShape
+from runners.analyse.step_points import POINT
 from runners.core.errors import UserError
-from runners.profiles.schema import CHAINED
 
-NAMES = ("a", "b", "c", "p", "q", "f", "s")  # shared by all of an engine
-OWN = ("d", "e")  # then these, of each drafter
-SHARED = len(NAMES)
-POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
-LOAD = ["requests", "at_once", "prompt", "output"]  # closed_loop.Load; at_once: the concurrency, or the lower cap
-COLUMNS = [*POINT, "drafter", *LOAD, "context", "batch", "prefill", "step_ms", "tokens_per_step", "scatter"]
+# The letters of the formula -> fields of Coefficients. This order is the one of a coefficient vector, of the chapter's
+# table and of the field `terms` of a forecasts.csv, which is stored data: a new coefficient goes behind the others.
+SHARED = {
+    "a": "fixed",
+    "b": "per_request",
+    "c": "attention",
+    "p": "prompt",
+    "q": "draft_prompt",
+    "f": "draft_attention",
+    "s": "speculative",
+}
+OF_DRAFTER = {"d": "draft_pass", "e": "draft_token"}
+SYMBOLS = SHARED | OF_DRAFTER
+
 RESAMPLES = 200
+# c and f are fitted where the longest context is this many times the shortest: below it they would fit noise.
+CONTEXT_SPREAD = 1.3
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """What a decode step of one engine costs, in milliseconds, each at least 0."""
+
+    drafters: tuple[str, ...]
+    fixed: float  # a: ms a step, whatever it does (weights read, launches)
+    per_request: float  # b: ms a request in the batch, which is one token of it
+    attention: float  # c: ms a request and token of its context
+    prompt: float  # p: ms a prompt token that the target reads in the step
+    draft_prompt: float  # q: ms a prompt token more, for the drafter to read
+    draft_attention: float  # f: ms a draft, request and token of its context
+    speculative: float  # s: ms a speculative step more, whatever K; in d where no drafter was measured at two K
+    draft_pass: np.ndarray  # d [drafters]: ms a draft, whatever the batch
+    draft_token: np.ndarray  # e [drafters]: ms a draft and request, drafted and verified
+
+    @classmethod
+    def from_vector(cls, vector: np.ndarray, drafters: Collection[str]) -> "Coefficients":
+        """vector: the values of SHARED, then those of OF_DRAFTER of each drafter."""
+        shared = dict(zip(SHARED.values(), map(float, vector[: len(SHARED)]), strict=True))
+        own = np.reshape(vector[len(SHARED) :], (len(drafters), len(OF_DRAFTER)))
+        return cls(tuple(drafters), **shared, draft_pass=own[:, 0], draft_token=own[:, 1])
+
+    def vector(self) -> np.ndarray:
+        """The inverse of `from_vector`."""
+        shared = [getattr(self, name) for name in SHARED.values()]
+        return np.concatenate([shared, np.stack([self.draft_pass, self.draft_token], axis=1).ravel()])
+
+    def of(self, drafter: str) -> dict[str, float]:
+        """Symbol of the formula -> its value for one drafter, in the order of SYMBOLS."""
+        at = self.drafters.index(drafter)
+        shared = {symbol: getattr(self, name) for symbol, name in SHARED.items()}
+        return shared | {symbol: float(getattr(self, name)[at]) for symbol, name in OF_DRAFTER.items()}
+
+    def step_ms(self, k, batch, context, drafter, prefill=0.0) -> np.ndarray:
+        """Milliseconds of a step; arrays broadcast. drafter: a name, or one a row (any name where k is 0)."""
+        at = self._index(drafter)
+        k, batch, context, prefill = (np.asarray(v, float) for v in (k, batch, context, prefill))
+        return self._formula(k, batch, context, prefill, self.draft_pass[at], self.draft_token[at])
+
+    def _formula(self, k, batch, context, prefill, draft_pass, draft_token):
+        """t0, or tK where k > 0: floats, or arrays that broadcast."""
+        plain = self.fixed + self.per_request * batch + self.attention * batch * context + self.prompt * prefill
+        drafts = k * (draft_pass + draft_token * batch + self.draft_attention * batch * context)
+        return plain + (drafts + (self.speculative + self.draft_prompt * prefill) * (k > 0))
+
+    def _index(self, drafter):
+        """Where a drafter's values are; one a row for an array of names. 0 for a plain row's, where k = 0 hides it."""
+        if isinstance(drafter, str):
+            return self.drafters.index(drafter) if drafter in self.drafters else 0
+        return np.array([self._index(name) for name in drafter])
+
+    def break_even(self, k, batch, context, drafter) -> np.ndarray:
+        """The accept length at which the speed-up is 1: the step-cost ratio r, with no prompt read meanwhile."""
+        return self.step_ms(k, batch, context, drafter) / self.step_ms(0, batch, context, drafter)
+
+    def simulate(self, k: float, drafter: str, context: float, load: LoadShape, accept_length: float) -> DecodeLoad:
+        """What a decoding request shares its steps with under this load, by the model's own steps."""
+        at = self._index(drafter)
+        draft_pass, draft_token = float(self.draft_pass[at]), float(self.draft_token[at])
+
+        def step_ms(batch: float, prefill: float) -> float:
+            # A step in which nobody decodes drafts nothing.
+            return self._formula(k if batch else 0, batch, context, prefill, draft_pass, draft_token)
+
+        return load_simulation.simulate(step_ms, load, accept_length, k=int(k))
 
 
 @dataclass(frozen=True)
 class Model:
-    """Coefficients in milliseconds: NAMES, then OWN of each of `drafters`; `draws` [n, 7 + 2 drafters] are refits
-    of resampled points, for intervals; `residuals` [points]: log of measured over fitted.
+    """The fitted coefficients; `refits` of resampled points, for intervals; `residuals` [points]: log of measured over
+    fitted.
     """
 
-    drafters: list[str]
-    coefficients: np.ndarray
-    draws: np.ndarray
+    coefficients: Coefficients
+    refits: list[Coefficients]
     residuals: np.ndarray
 
-    def of(self, drafter: str, x: np.ndarray | None = None) -> np.ndarray:
-        """NAMES and OWN of one drafter, from the fit or from one of the draws."""
-        x = self.coefficients if x is None else x
-        at = SHARED + len(OWN) * self.drafters.index(drafter)
-        return np.concatenate([x[:SHARED], x[at : at + len(OWN)]])
+    @property
+    def drafters(self) -> tuple[str, ...]:
+        return self.coefficients.drafters
 
-    def step_ms(self, k, batch, context, drafter, x: np.ndarray | None = None, prefill=0.0) -> np.ndarray:
-        """Milliseconds of a step; arrays broadcast. drafter: a name or one a row (any name where k is 0)."""
-        return _step(self.coefficients if x is None else x, k, batch, context, _places(drafter, self.drafters), prefill)
+    def break_even(self, k, batch, context, drafter) -> np.ndarray:
+        """Coefficients.break_even of the fit."""
+        return self.coefficients.break_even(k, batch, context, drafter)
 
-    def break_even(self, k, batch, context, drafter, x: np.ndarray | None = None) -> np.ndarray:
-        """The accept length at which the speed-up is 1: the step-cost ratio r, with no prompt read meanwhile."""
-        return self.step_ms(k, batch, context, drafter, x) / self.step_ms(0, batch, context, drafter, x)
-
-    def break_even_interval(self, k, batch, context, drafter, level: float = intervals.LEVEL):
+    def break_even_interval(self, k, batch, context, drafter, level: float = intervals.LEVEL) -> np.ndarray:
         """(low, high) over the refits."""
-        values = [self.break_even(k, batch, context, drafter, x) for x in self.draws]
+        values = [refit.break_even(k, batch, context, drafter) for refit in self.refits]
         tail = (1 - level) / 2
         return np.quantile(values, [tail, 1 - tail], axis=0)
 
-    def plays(
-        self, k: float, drafter: str, context: float, load: load_simulation.LoadShape, length: float
-    ) -> load_simulation.Seen:
-        """What a decoding request sees under this load, by the model's own steps."""
-        place = _places(drafter, self.drafters)
-
-        def step_ms(batch: float, prefill: float) -> float:
-            return float(_step(self.coefficients, k if batch else 0, batch, context, place, prefill))
-
-        return load_simulation.play(step_ms, load, length, k=int(k))
-
-
-def _places(drafter, known: list[str]) -> np.ndarray:
-    names = np.atleast_1d(np.asarray(drafter, dtype=object))
-    places = np.array([known.index(n) if n in known else 0 for n in names])
-    return places if np.ndim(drafter) else places[0]
-
-
-def _step(x: np.ndarray, k, batch, context, place, prefill=0.0) -> np.ndarray:
-    a, b, c, p, q, f, s = x[:SHARED]
-    d, e = (x[SHARED + i :: len(OWN)][place] for i in range(len(OWN)))
-    k, batch, context, prefill = (np.asarray(v, float) for v in (k, batch, context, prefill))
-    drafts = k * (d + e * batch + f * batch * context) + (s + q * prefill) * (k > 0)
-    return a + b * batch + c * batch * context + p * prefill + drafts
-
-
-def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None) -> pd.DataFrame:
-    """One row a point of one engine's plain and of its chained configurations (EAGLE-3, draft model): COLUMNS.
-
-    groups: configuration -> the drafter whose cost it has (payoff.drafters); its own name where none is given.
-
-    step_ms: decode time of a step, TPOT x tokens per step, over the repeats that count; scatter: the standard error of
-    its logarithm (NaN with one repeat). context: the prompt and half the answer, in tokens: what a step attends to on
-    average. batch, prefill: what its decoding requests saw (closed_loop.measured). n-gram configurations are left out:
-    their steps are of two kinds (drafted or not).
-    """
-    good = results.ok(cells)
-    good = good[good.method.isin(("none", *CHAINED)) & good.context_tokens.notna()]
-    if good.empty:
-        return pd.DataFrame(columns=COLUMNS)
-    good = good.assign(tpot=step_cost.decode_tpot(good, requests))
-    lengths = [1.0 if r.method == "none" else acceptance.tokens_per_step(r) for _, r in good.iterrows()]
-    good = good.assign(al=lengths, k=good.k.fillna(0)).dropna(subset=["tpot", "al"])
-    seen = _seen(good, requests)
-    good = good.assign(batch=[s.batch for s in seen], prefill=[s.prefill for s in seen])
-    rows = []
-    for names, group in good.groupby(POINT, sort=False):
-        at_once = group.concurrency.astype(float).where(group.capped_at.isna(), group.capped_at)
-        row = dict(zip(POINT, names, strict=True))
-        row["drafter"] = (groups or {}).get(row["configuration"], row["configuration"]) if row["k"] else ""
-        row |= {"requests": group.requests.mean(), "at_once": at_once.mean(), "prompt": group.context_tokens.mean()}
-        row |= {"output": group.output_tokens_per_request.mean()}
-        row |= {"context": row["prompt"] + row["output"] / 2, "batch": group.batch.mean()}
-        # Geometric means: a ratio of two points is then the mean of their repeats' ratios.
-        logs = np.log(group.tpot * group.al)
-        row |= {"step_ms": float(np.exp(logs.mean())), "tokens_per_step": group.al.mean()}
-        row |= {"prefill": group.prefill.mean(), "scatter": float(logs.std() / np.sqrt(len(logs)))}
-        rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _seen(cells: pd.DataFrame, requests: pd.DataFrame) -> list[load_simulation.Seen]:
-    """closed_loop.measured of each cell; the concurrency (or the cap) alone where its requests are not at hand."""
-    good = requests[requests.error.isna()] if "error" in requests else requests
-    columns = ["first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
-    known = all(c in good for c in columns)
-    by_key = {key: part[columns].dropna() for key, part in good.groupby("key")} if known else {}
-    found = []
-    for r in cells.itertuples():
-        part = by_key.get(r.key)
-        if part is None or part.empty:
-            found.append(load_simulation.Seen(float(r.concurrency if pd.isna(r.capped_at) else r.capped_at), 0.0))
-        else:
-            found.append(load_simulation.measured(*(part[c].to_numpy(float) for c in columns), r.al))
-    return found
-
 
 def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
-    """Fit the points of one engine. UserError when they hold no plain or no speculative step, or too few of them.
+    """Fit the points of one engine (step_points.points).
 
-    Where all points have one context, c and f cannot be told and are 0, and s where no drafter has two K. A drafter of
-    one point alone is left out.
+    UserError when they hold no plain or no speculative step, or too few of them. A coefficient that these points cannot
+    tell is 0 (`_unidentified`). A drafter of one point alone is left out.
     """
     rows = usable(rows)
     if (rows.k == 0).sum() < 2 or (rows.k > 0).sum() < 2:
         raise UserError("The model of a step needs at least two plain and two speculative points; measure more cells.")
     drafters = sorted(set(rows.drafter[rows.k > 0]))
-    free = np.ones(SHARED + len(OWN) * len(drafters), dtype=bool)
-    free[[NAMES.index("c"), NAMES.index("f")]] = rows.context.max() > 1.3 * rows.context.min()
-    free[NAMES.index("s")] = (rows[rows.k > 0].groupby("drafter").k.nunique() > 1).any()
-    places = _places(rows.drafter.to_numpy(), drafters)
-    terms = _terms(rows, places, len(free))[:, free]
+    unidentified = _unidentified(rows)
+    free = np.array([symbol not in unidentified for symbol in [*SHARED, *list(OF_DRAFTER) * len(drafters)]])
+    terms = _terms(rows, drafters)[:, free]
 
-    def solved(step_ms: np.ndarray) -> np.ndarray:
-        whole = np.zeros(len(free))
-        whole[free] = nnls(terms / step_ms[:, None], np.ones(len(step_ms)))[0]
-        return whole
+    def solved(step_ms: np.ndarray) -> Coefficients:
+        vector = np.zeros(len(free))
+        vector[free] = nnls(terms / step_ms[:, None], np.ones(len(step_ms)))[0]
+        return Coefficients.from_vector(vector, drafters)
 
-    y = rows.step_ms.to_numpy(float)
-    found = solved(y)
-    fitted = _step(found, rows.k, rows.batch, rows.context, places, rows.prefill)
+    measured_ms = rows.step_ms.to_numpy(float)
+    found = solved(measured_ms)
+    fitted_ms = found.step_ms(rows.k, rows.batch, rows.context, rows.drafter, rows.prefill)
     # The fit takes its share of the scatter: what is left is too small by the coefficients spent on it.
-    spent = min(np.count_nonzero(found), len(y) - 1)
-    residual = np.log(y / fitted) * np.sqrt(len(y) / (len(y) - spent))
+    n = len(rows)
+    spent = min(np.count_nonzero(found.vector()), n - 1)
+    residuals = np.log(measured_ms / fitted_ms) * np.sqrt(n / (n - spent))
     rng = np.random.default_rng(seed)
     # Residuals are resampled, not points: a point left out may be the only one of its kind.
-    draws = [solved(fitted * np.exp(rng.choice(residual, len(rows)))) for _ in range(RESAMPLES)]
-    return Model(drafters, found, np.array(draws), residual)
+    refits = [solved(fitted_ms * np.exp(rng.choice(residuals, n))) for _ in range(RESAMPLES)]
+    return Model(found, refits, residuals)
 
 
-def _terms(rows: pd.DataFrame, places: np.ndarray, n: int) -> np.ndarray:
-    """[points, coefficients]: what each coefficient is multiplied by, read off the step itself, which is linear."""
-    unit = np.eye(n)
-    at = (rows.k.to_numpy(), rows.batch.to_numpy(), rows.context.to_numpy(), places, rows.prefill.to_numpy())
-    return np.stack([np.broadcast_to(_step(x, *at), len(rows)) for x in unit], axis=1)
+def _unidentified(rows: pd.DataFrame) -> set[str]:
+    """Symbols whose share of a step these points cannot tell from another's: c and f with all contexts alike, s where
+    no drafter has two K.
+    """
+    symbols = set()
+    if rows.context.max() <= CONTEXT_SPREAD * rows.context.min():
+        symbols |= {"c", "f"}
+    if not (rows[rows.k > 0].groupby("drafter").k.nunique() > 1).any():
+        symbols.add("s")
+    return symbols
+
+
+def _terms(rows: pd.DataFrame, drafters: list[str]) -> np.ndarray:
+    """[points, coefficients]: what each coefficient is multiplied by. The formula is linear in them, so that is the
+    step with this one coefficient 1 and all others 0: the formula is written once.
+    """
+    units = np.eye(len(SHARED) + len(OF_DRAFTER) * len(drafters))
+    at = [rows[c].to_numpy() for c in ("k", "batch", "context", "drafter", "prefill")]
+    return np.stack([Coefficients.from_vector(unit, drafters).step_ms(*at) for unit in units], axis=1)
 
 
 def usable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Points without those of a drafter that has one only: its d and e cannot both be told."""
+    """Points without those of a drafter that has only one: it cannot tell d from e."""
     counts = rows[rows.k > 0].groupby("drafter").size()
     return rows[(rows.k == 0) | rows.drafter.isin(counts[counts > 1].index)]
 
 
 def forecasts(model: Model, rows: pd.DataFrame) -> pd.DataFrame:
-    """A speed-up for each speculative point: POINT, speed_up with _lo, _hi, break_even. Needs LOAD, context, drafter
-    and tokens_per_step, nothing measured at the point itself. The interval is for what would be measured: it holds the
-    refits and, for either side, how far measured points scatter around the fit.
+    """A speed-up for each speculative point: POINT, speed_up with _lo, _hi, break_even.
+
+    Needs LOAD, context, drafter and tokens_per_step, nothing measured at the point itself. The interval is for what
+    would be measured: it holds the refits and, for either side, how far measured points scatter around the fit.
     """
     spec = rows[(rows.k > 0) & rows.drafter.isin(model.drafters)]
     columns = [*POINT, "speed_up", "speed_up_lo", "speed_up_hi", "break_even"]
@@ -204,17 +213,18 @@ def forecasts(model: Model, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _forecast(model: Model, row) -> tuple[float, float, float, float]:
     """(speed-up, low, high, r): both sides' steps as the load fills them, tokens per step over their quotient."""
-    load = load_simulation.LoadShape(round(row.requests), round(row.at_once), row.prompt, row.output)
-    spec = model.plays(row.k, row.drafter, row.context, load, row.tokens_per_step)
-    plain = model.plays(0, row.drafter, row.context, load, 1.0)
+    load = LoadShape(round(row.requests), round(row.at_once), row.prompt, row.output)
+    spec = model.coefficients.simulate(row.k, row.drafter, row.context, load, row.tokens_per_step)
+    plain = model.coefficients.simulate(0, row.drafter, row.context, load, 1.0)
 
-    def ratio(x: np.ndarray | None) -> float:
-        own = model.step_ms(row.k, spec.batch, row.context, row.drafter, x, spec.prefill)
-        return float(own / model.step_ms(0, plain.batch, row.context, row.drafter, x, plain.prefill))
+    def ratio(coefficients: Coefficients) -> float:
+        own = coefficients.step_ms(row.k, spec.batch, row.context, row.drafter, spec.prefill)
+        return float(own / coefficients.step_ms(0, plain.batch, row.context, row.drafter, plain.prefill))
 
     rng = np.random.default_rng(intervals.SEED)
-    scatter = [rng.choice(model.residuals, len(model.draws)) for _ in range(2)]
-    r, draws = ratio(None), np.array([ratio(x) for x in model.draws]) * np.exp(scatter[0] - scatter[1])
+    scatter = [rng.choice(model.residuals, len(model.refits)) for _ in range(2)]
+    r, refitted = ratio(model.coefficients), np.array([ratio(refit) for refit in model.refits])
+    draws = refitted * np.exp(scatter[0] - scatter[1])
     tail = (1 - intervals.LEVEL) / 2
     low, high = np.quantile(draws, [tail, 1 - tail])
     return row.tokens_per_step / r, row.tokens_per_step / high, row.tokens_per_step / low, r

@@ -31,7 +31,7 @@ class Sweeps:
 
     @functools.cached_property
     def points(self) -> dict[str, pd.DataFrame]:
-        """engine -> step_model.points of its configurations."""
+        """engine -> step_points.points of its configurations."""
         return crossover.points(self.cells, self.requests, self.drafter_of)
 
     def forced(self) -> pd.DataFrame:

@@ -43,7 +43,7 @@ class Side:
 
     @functools.cached_property
     def points(self) -> dict[str, pd.DataFrame]:
-        """engine -> step_model.points."""
+        """engine -> step_points.points."""
         return crossover.points(self.cells, self.requests, crossover.drafters(self.profile))
 
 

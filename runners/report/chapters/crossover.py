@@ -16,10 +16,11 @@ def coefficients(found: Found) -> pd.DataFrame:
     rows = []
     for engine, (model, _) in found.items():
         for drafter in model.drafters:
-            lo, hi = np.quantile([model.of(drafter, x) for x in model.draws], [0.025, 0.975], axis=0)
-            values = zip(model.of(drafter), lo, hi, strict=True)
+            refits = [list(refit.of(drafter).values()) for refit in model.refits]
+            lo, hi = np.quantile(refits, [0.025, 0.975], axis=0)
+            values = zip(model.coefficients.of(drafter).values(), lo, hi, strict=True)
             rows.append([engine, drafter, *(f"{v:.3g} [{low:.3g}, {high:.3g}]" for v, low, high in values)])
-    return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.NAMES, *step_model.OWN])
+    return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.SYMBOLS])
 
 
 def crossovers(found: Found) -> pd.DataFrame:

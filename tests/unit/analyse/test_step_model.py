@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analyse import crossover, goodput, load_simulation, multiple_comparisons, results, step_model
+from runners.analyse import crossover, goodput, load_simulation, multiple_comparisons, results, step_model, step_points
 from runners.claims import named_values, next_steps
 from runners.core.errors import UserError
 from runners.engines.command import command
@@ -23,29 +23,41 @@ OUTPUT, REQUESTS = 40, {1: 3, 4: 8, 16: 16}
 
 
 def made(noise=0.0, ks=(0, 1, 3), levels=(1, 4, 16), contexts=(60, 400)):
-    """Points of an engine that is the model itself, under a played load."""
-    truth = step_model.Model(["d"], TRUE, TRUE[None], np.zeros(1))
+    """Points of an engine that is the model itself, under a simulated load."""
+    truth = step_model.Coefficients.from_vector(TRUE, ["d"])
     rng = np.random.default_rng(1)
     rows = []
     for k in ks:
         for c in levels:
             for n, context in enumerate(contexts):
                 load = load_simulation.LoadShape(REQUESTS[c], c, context - OUTPUT / 2, OUTPUT)
-                seen = truth.plays(k, "d", context, load, 1.0 + 0.4 * k)
+                seen = truth.simulate(k, "d", context, load, 1.0 + 0.4 * k)
                 step = float(truth.step_ms(k, seen.batch, context, "d", prefill=seen.prefill))
                 step *= np.exp(noise * rng.standard_normal())
                 names = ("base" if not k else f"k{k}", "vllm", "none" if not k else "eagle3", k, f"w{n}", c)
                 shape = [REQUESTS[c], c, load.prompt, OUTPUT, float(context), seen.batch, seen.prefill]
                 rows.append([*names, "d" if k else "", *shape, step, 1.0 if not k else 1.0 + 0.4 * k, 0.02])
-    return pd.DataFrame(rows, columns=step_model.COLUMNS)
+    return pd.DataFrame(rows, columns=step_points.COLUMNS)
 
 
 def test_the_model_finds_the_coefficients_it_was_made_of():
     found = step_model.fit(made())
-    assert found.coefficients == pytest.approx(TRUE, rel=0.02)
-    assert float(found.break_even(3, 4, 60, "d")) == pytest.approx(
-        float(step_model._step(TRUE, 3, 4, 60, 0) / step_model._step(TRUE, 0, 4, 60, 0)), rel=1e-3
-    )
+    assert found.coefficients.vector() == pytest.approx(TRUE, rel=0.02)
+    truth = step_model.Coefficients.from_vector(TRUE, ["d"])
+    assert float(found.break_even(3, 4, 60, "d")) == pytest.approx(float(truth.break_even(3, 4, 60, "d")), rel=1e-3)
+
+
+def test_a_step_by_hand():
+    # 8 + 1.5 x 4 + 0.002 x 4 x 60 + 0.8 x 10, and with K = 3: 0.7 + 0.3 x 10 + 3 (1.2 + 0.9 x 4 + 0.001 x 4 x 60) more.
+    step = step_model.Coefficients.from_vector(TRUE, ["d"]).step_ms(np.array([0, 3]), 4, 60, "d", 10)
+    assert step == pytest.approx([22.48, 22.48 + 18.82])
+
+
+def test_the_letters_of_a_stored_forecast_stay_as_they_are():
+    assert " ".join(step_model.SYMBOLS) == "a b c p q f s d e"
+    two = step_model.Coefficients.from_vector(np.arange(11.0), ["one", "two"])
+    assert two.of("two") == dict(zip("abcpqfsde", [0, 1, 2, 3, 4, 5, 6, 9, 10], strict=True))
+    assert two.vector().tolist() == list(range(11))
 
 
 def test_it_forecasts_a_concurrency_it_has_not_seen():
@@ -57,17 +69,17 @@ def test_each_drafter_has_its_own_cost():
     cheap, dear = made(ks=(0, 3)), made(ks=(3,)).assign(drafter="dear", configuration="k3-dear")
     dear["step_ms"] += 3 * 2.0  # its pass takes two milliseconds more
     found = step_model.fit(pd.concat([cheap, dear], ignore_index=True))
-    assert found.drafters == ["d", "dear"]
-    assert found.of("dear")[7] - found.of("d")[7] == pytest.approx(2.0, rel=0.02)
+    assert found.drafters == ("d", "dear")
+    assert found.coefficients.of("dear")["d"] - found.coefficients.of("d")["d"] == pytest.approx(2.0, rel=0.02)
     alone = pd.concat([cheap, dear.head(1)], ignore_index=True)
-    assert step_model.fit(alone).drafters == ["d"]
+    assert step_model.fit(alone).drafters == ("d",)
 
 
 def test_what_one_context_cannot_tell_is_left_alone():
-    found = step_model.fit(made(ks=(0, 3), contexts=(60,)))
-    assert found.coefficients[2] == 0 == found.coefficients[5] and len(found.coefficients) == 9
+    found = step_model.fit(made(ks=(0, 3), contexts=(60,))).coefficients
+    assert found.attention == 0 == found.draft_attention
     # With one K what a speculative step costs whatever K is a part of the drafter's pass.
-    assert found.coefficients[6] == 0 and found.of("d")[7] == pytest.approx(1.2 + 0.7 / 3, rel=0.1)
+    assert found.speculative == 0 and found.draft_pass[0] == pytest.approx(1.2 + 0.7 / 3, rel=0.1)
 
 
 def test_too_few_points_are_refused():
