@@ -22,15 +22,13 @@ from runners.core.acceptance_math import (
     sglang_rate_old,
     survival,
 )
+from runners.engines.registry import all_engines
+from runners.profiles.methods import method
 
 BY = ["configuration", "engine", "method", "k"]
 COUNTS = ["steps", "drafted", "accepted", "output_tokens", "requests"]
 DERIVED = ["accept_length", "draft_acceptance", "tokens_per_step", "drafted_share", "survival", "conditional"]
 DERIVED += ["sglang_old", "sglang_new", "iid_acceptance"]
-# Engines that count a step's accepted tokens before they cut the answer at its limit. vLLM:
-# v1/core/sched/scheduler.py, update_from_output takes its statistics before check_stop. llama.cpp never drafts
-# past the limit.
-COUNTS_CUT_OFF = {"vllm"}
 # A random drafter hits by luck about once in a vocabulary; this is far above luck and far below any trained drafter.
 FLOOR_ACCEPTANCE = 0.005
 # The fixed point in `_decode_steps_with_cut_off`: each round shrinks the error some tenfold, so a few are enough.
@@ -85,14 +83,16 @@ def decode_steps(row: pd.Series | dict) -> float:
 
         decode steps = output tokens - requests - A
 
-    An engine's own count S is less: it leaves out the n-gram steps that found nothing to propose. But an engine in
-    COUNTS_CUT_OFF also has in A what the output limit cut off afterwards, which makes the difference too small. For a
+    An engine's own count S is less: it leaves out the n-gram steps that found nothing to propose. But an engine with
+    `counts_cut_off` also has in A what the output limit cut off afterwards, which makes the difference too small. For a
     drafter model, which drafts in every step, S itself is then the better number; for n-gram the tokens cut off are
     estimated (`expected_overshoot`).
     """
     by_tokens = row["output_tokens"] - row["requests"] - row["accepted"]
     positions = row["accepted_per_position"]
-    if row["method"] == "ngram" and row["engine"] in COUNTS_CUT_OFF and isinstance(positions, list):
+    engine = all_engines().get(row["engine"])  # a ledger outlives an engine that is no longer known
+    cut_off = engine is not None and engine.counts_cut_off
+    if cut_off and method(row["method"]).every_step is False and isinstance(positions, list):
         return _decode_steps_with_cut_off(row["steps"], positions, by_tokens, row["requests"])
     return float(max(by_tokens, row["steps"]))
 
@@ -185,4 +185,5 @@ def positions(pool: pd.DataFrame) -> pd.DataFrame:
 def control(cells: pd.DataFrame) -> pd.DataFrame:
     """Pooled rows of drafter models of which the target accepted nothing, or a stray token: the controls."""
     pool = pooled(cells, by=())
-    return pool[(pool.method != "ngram") & (pool.draft_acceptance < FLOOR_ACCEPTANCE)]
+    by_a_model = pool.method.map(lambda name: bool(method(name).every_step)).astype(bool)
+    return pool[by_a_model & (pool.draft_acceptance < FLOOR_ACCEPTANCE)]

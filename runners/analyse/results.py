@@ -4,6 +4,7 @@ Everything the analysis shows starts from these frames. Nothing is dropped on th
 row with its reasons, and a configuration without a ledger is a row of `statuses` that says why.
 """
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
 from runners.measure.ledger import Ledger, ledger_lines
 from runners.profiles.load import is_yaml_path, load, load_if_known
+from runners.profiles.profile import Profile
 
 METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2, "draft_model": 3}
 
@@ -180,7 +182,7 @@ def planned(profile: str) -> pd.DataFrame:
     """configuration, engine, method that the profile names; empty if there is no such profile here."""
     found = load_if_known(profile)
     rows = [
-        {"configuration": name, "engine": c.engine, "method": c.method}
+        {"configuration": name, "engine": c.engine, "method": found.method_of(name)}
         for name, c in (found.configurations.items() if found else ())
     ]
     return pd.DataFrame(rows, columns=["configuration", "engine", "method"])
@@ -243,7 +245,23 @@ def eager(runs_root: str | Path, profile: str) -> set[str]:
     return {n for n in captured if n in names and not captured[n] and captured.get(found.base_of(n) or n)}
 
 
-def base_of(frame: pd.DataFrame, engine: str) -> str | None:
-    """The configuration of that engine without speculation: what its others are compared with."""
+def base_of(frame: pd.DataFrame, engine: str, configuration: str | None = None) -> str | None:
+    """What that engine's configurations (or this one) are compared with: one that does not draft.
+
+    The profile's choice (`base:`) where the profile is here and the choice is in the frame; else the first by name.
+    """
     names = sorted(frame[(frame.engine == engine) & (frame.method == "none")].configuration.unique())
+    profile = str(frame["profile"].iloc[0]) if "profile" in frame and len(frame) else ""
+    found = _profile(profile) if names else None
+    if found is not None:
+        marked = [n for n in found.plain(engine) if found.configurations[n].base is True]
+        chosen = found.base_of(configuration) if configuration in found.configurations else next(iter(marked), None)
+        if chosen in names:
+            return chosen
     return names[0] if names else None
+
+
+@functools.lru_cache(maxsize=8)
+def _profile(name: str) -> Profile | None:
+    """Read once: a table of step costs asks for the base of each of its rows."""
+    return load_if_known(name)

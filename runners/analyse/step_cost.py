@@ -95,7 +95,7 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL
         ["configuration", "engine", "method", "workload", "concurrency"], sort=False
     ):
         configuration, engine, method, workload, concurrency = names
-        base = results.base_of(every, engine)
+        base = results.base_of(every, engine, configuration)
         at = every[(every.workload == workload) & (every.concurrency == concurrency) & (every.configuration == base)]
         rows.append(
             dict(configuration=configuration, engine=engine, method=method, k=group.k.max(), base=base)

@@ -5,7 +5,7 @@ import pandas as pd
 
 from runners.analyse import acceptance, load_simulation, results, step_cost
 from runners.analyse.load_simulation import DecodeLoad
-from runners.profiles.schema import CHAINED
+from runners.profiles.methods import CHAINS
 
 POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
 LOAD = ["requests", "at_once", "prompt", "output"]  # LoadShape's fields; at_once: C, or the lower cap
@@ -23,7 +23,7 @@ def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] |
     (with a draft or without).
     """
     good = results.ok(cells)
-    good = good[good.method.isin(("none", *CHAINED)) & good.context_tokens.notna()]
+    good = good[good.method.isin(("none", *CHAINS)) & good.context_tokens.notna()]
     if good.empty:
         return pd.DataFrame(columns=COLUMNS)
     good = good.assign(tpot=step_cost.decode_tpot(good, requests))

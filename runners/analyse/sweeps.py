@@ -7,7 +7,7 @@ import pandas as pd
 
 from runners.analyse import crossover, results, step_cost
 from runners.profiles import load
-from runners.profiles.schema import CHAINED
+from runners.profiles.methods import CHAINS
 
 SPEED_UP = ["speed_up", "speed_up_lo", "speed_up_hi"]
 COST = ["step_cost", "step_cost_lo", "step_cost_hi"]
@@ -65,7 +65,7 @@ class Sweeps:
         _hi, batch (how many decoded at once). The target as its own drafter stands beside them: all is accepted, at
         another cost.
         """
-        rows = self.costs[self.costs.method.isin(CHAINED) & (self.costs.workload != "all")]
+        rows = self.costs[self.costs.method.isin(CHAINS) & (self.costs.workload != "all")]
         rows = rows.assign(drafter=rows.configuration.map(self.drafter_of).fillna(ITSELF))
         at = ["engine", "workload", "k"]
         several = rows.groupby([*at, "drafter"]).configuration.nunique()

@@ -23,6 +23,7 @@ from runners.claims.expressions import Figure
 from runners.core import format, paths
 from runners.core.format import significant_text
 from runners.drafter import hidden_states, published_results
+from runners.engines.registry import all_engines
 
 COSTS = [
     *("tokens_per_step", "step_cost", "step_cost_lo", "step_cost_hi", "speed_up", "speed_up_lo", "speed_up_hi"),
@@ -156,7 +157,8 @@ def _alignment(runs: str, profile: str) -> dict[str, float]:
         found[f"run.slots.{word(r.draft_sampling)}.c{r.concurrency}"] = float(r.served)
     drift = published_results.csv(runs, profile, "drift.csv", ["source", "boundary", "drift", "to_next"])
     if len(drift):
-        found["run.drift.int4"] = float(drift.loc[drift["source"] == "llamacpp", "drift"].median())
+        rounding = [e.name for e in all_engines().values() if e.rounds_activations]
+        found["run.drift.int4"] = float(drift.loc[drift["source"].isin(rounding), "drift"].median())
         found["run.drift.next_layer"] = float(drift["to_next"].median())
     slots = published_results.csv(runs, profile, "slots.csv", ["slot", "boundary", "distance", "source"])
     if len(slots):

@@ -15,10 +15,10 @@ import psutil
 from runners.core import checkpoint, files, gpus, paths
 from runners.core.errors import UserError
 from runners.engines import environments
+from runners.engines.engine import NewProfile
+from runners.engines.registry import all_engines
 from runners.profiles.load import load
-from runners.profiles.schema import EngineSpec
 
-ENGINES = {"vllm": 8000, "sglang": 30000}
 LEVELS = [1, 4, 16, 64, 128]
 
 
@@ -120,12 +120,18 @@ def _target(target: str | None) -> list[str]:
     ]
 
 
+def offered() -> dict[str, NewProfile]:
+    """The engines that a profile is written for, with what to write, by port."""
+    found = {kind: e.new_profile for kind, e in all_engines().items() if e.new_profile}
+    return dict(sorted(found.items(), key=lambda item: item[1].port))
+
+
 def _engines(pythons: list[str]) -> dict[str, tuple[str, str]]:
     """engine -> (python, version), the first interpreter that holds it."""
     found: dict[str, tuple[str, str]] = {}
     for python in pythons:
-        for kind in ENGINES:
-            version = environments.installed_version(EngineSpec(version="", python=python), kind)
+        for kind in offered():
+            version = environments.installed_version(python, kind)
             if version and kind not in found:
                 found[kind] = (python, version)
     return found
@@ -133,14 +139,13 @@ def _engines(pythons: list[str]) -> dict[str, tuple[str, str]]:
 
 def _engine_lines(engines: dict[str, tuple[str, str]], count: int) -> list[str]:
     lines = ["engines:"]
-    parallel = {"vllm": "tensor-parallel-size", "sglang": "tp-size"}
-    for kind, port in ENGINES.items():
+    for kind, facts in offered().items():
         if engines and kind not in engines:
             continue
         python, version = engines.get(kind, ("python3", "0.0.0"))
         check = "" if kind in engines else "   # CHECK: it was not found; `--python PATH` looks there"
-        lines += [f"  {kind}:", f"    version: {version}{check}", f"    python: {python}", f"    port: {port}"]
-        lines += [f"    flags: {{{parallel[kind]}: {count}}}"] if count > 1 else []
+        lines += [f"  {kind}:", f"    version: {version}{check}", f"    python: {python}", f"    port: {facts.port}"]
+        lines += [f"    flags: {{{facts.parallel_flag}: {count}}}"] if count > 1 else []
     return lines
 
 
@@ -148,8 +153,8 @@ def _configurations(engines: dict[str, tuple[str, str]], drafter: bool) -> list[
     lines = [
         "configurations:             # the cap on running requests is always explicit: engines change it otherwise"
     ]
-    for kind in engines or ENGINES:
-        methods = {"base": [], "ngram": ["    method: ngram", f"    k: {5 if kind == 'vllm' else 7}"]}
+    for kind in engines or offered():
+        methods = {"base": [], "ngram": ["    method: ngram", f"    k: {offered()[kind].ngram_k}"]}
         if drafter:
             methods["eagle3"] = ["    method: eagle3", "    k: 3", "    drafter: eagle3"]
         for method, extra in methods.items():
@@ -174,7 +179,7 @@ def _workload(gpu: bool) -> list[str]:
         f"    quick: {{rounds: 1, repeats: {row(lambda c: 1)}, requests: {requests}}}",
         f"    full: {{rounds: 3, repeats: {row(lambda c: 5)}, requests: {requests}}}",
         "budgets:                    # seconds a load phase may take before silence means a stall",
-        *(f"  {kind}: {{default: 1800}}" for kind in ENGINES),
+        *(f"  {kind}: {{default: 1800}}" for kind in offered()),
         "stall_seconds: 120",
         f"request_timeout_seconds: {600 if gpu else 300}",
         "gates:",

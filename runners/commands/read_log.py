@@ -15,13 +15,12 @@ from pathlib import Path
 from runners.core.acceptance_math import accept_length
 from runners.core.errors import UserError
 from runners.readers.records import Counters, LogReading
-from runners.readers.registry import ENGINES, reader
-from runners.readers.sglang import read_server_info
+from runners.readers.registry import all_readers, names, reader
 
 SAMPLE = 4000  # lines that are enough to tell whose log it is
 SHOWN = 8  # acceptance lines printed; --json has them all
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_METRIC = re.compile(r"^(vllm|sglang|llamacpp):\w+(?:\{[^}]*\})? [-+0-9.eNaIn]+$")
+_METRIC = re.compile(r"^(\w+):\w+(?:\{[^}]*\})? [-+0-9.eNaIn]+$")
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -37,7 +36,7 @@ def lines_of(path: Path) -> Iterator[str]:
 def metrics_engine(path: Path) -> str | None:
     """The engine whose /metrics text this is; None for a log."""
     for line in itertools.islice(lines_of(path), SAMPLE):
-        if found := _METRIC.match(line.strip()):
+        if (found := _METRIC.match(line.strip())) and found[1] in all_readers():
             return found[1]
     return None
 
@@ -46,25 +45,26 @@ def log_engine(path: Path) -> str:
     """The engine whose reader explains most of the first lines; UserError when none explains any."""
     sample = list(itertools.islice(lines_of(path), SAMPLE))
     scores = {}
-    for name, module in ENGINES.items():
+    for name, module in all_readers().items():
         reading = module.read_log(sample)
         scores[name] = (len(reading.phases) + len(reading.acceptance), -reading.unknown_lines)
     best = max(scores, key=scores.get)
     if scores[best][0] == 0:
         raise UserError(
-            f"{path} looks like no log of {', '.join(sorted(ENGINES))} (no load phase, no acceptance line); name the "
+            f"{path} looks like no log of {', '.join(names())} (no load phase, no acceptance line); name the "
             "engine with --engine if it is one."
         )
     return best
 
 
-def server_info(path: Path) -> dict | None:
-    """A saved /server_info of SGLang (`sglang.read_server_info`); None for anything else."""
+def server_info(path: Path, engine: str | None = None) -> dict | None:
+    """A saved /server_info, read by an engine's `read_server_info` (SGLang's); None for anything else."""
+    readers = [r for n, r in all_readers().items() if engine in (None, n) and hasattr(r, "read_server_info")]
     if not next(lines_of(path), "").lstrip().startswith("{"):
         return None
     try:
         found = json.loads("".join(lines_of(path)))
-        return read_server_info(found) if "internal_states" in found else None
+        return readers[0].read_server_info(found) if readers and "internal_states" in found else None
     except (ValueError, TypeError):
         return None  # a log whose first line begins so, or another program's answer
 
@@ -73,7 +73,7 @@ def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = N
     """The reading of a log, the counters of a metrics text, or what a /server_info tells."""
     if not path.is_file():
         raise UserError(f"No file {path}; give a log, a saved /metrics text or a saved /server_info.")
-    if engine in (None, "sglang") and (info := server_info(path)):
+    if info := server_info(path, engine):
         return info
     kind = metrics_engine(path)
     if kind and engine in (None, kind):
@@ -161,7 +161,7 @@ def _number(value: float | None) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a log, a saved /metrics text or a saved /server_info")
-    parser.add_argument("--engine", choices=sorted(ENGINES), help="whose it is, if it is not recognised")
+    parser.add_argument("--engine", choices=names(), help="whose it is, if it is not recognised")
     parser.add_argument("--json", action="store_true", help="the whole reading as JSON")
     parser.add_argument("--num-draft-tokens", type=int, help="SGLang's setting, where the log does not tell it")
 

@@ -18,6 +18,8 @@ from runners.commands import arguments, run_report
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.core.paths import SCRIPTS
+from runners.engines.engine import StandIn
+from runners.engines.registry import all_engines
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 
@@ -28,7 +30,6 @@ LOAD_SECONDS = 2.0
 STEP_COST = 1.6  # of a speculative step, where the reported table has no such row
 LENGTH = 2.5  # accept length of a drafter that the reported table does not know
 FULL = 128
-KINDS = ("sglang", "vllm")
 FAULTS = ("die", "stall", "lie")
 
 
@@ -41,10 +42,11 @@ def rehearse(profile: Profile, faults: bool = False) -> int:
 
 def write(profile: Profile, faults: bool = False) -> Path:
     """build/rehearsal/<name>-rehearsal.yaml: the same configurations with stand-ins for engines and small files."""
-    other = sorted({c.engine for c in profile.configurations.values()} - set(KINDS))
+    stand_ins = {kind: e.stand_in for kind, e in all_engines().items() if e.stand_in}
+    other = sorted({c.engine for c in profile.configurations.values()} - set(stand_ins))
     if other:
         raise UserError(
-            f"Profile {profile.name} serves {other[0]}, for which there is no stand-in (only {', '.join(KINDS)})."
+            f"Profile {profile.name} serves {other[0]}, for which there is no stand-in (only {', '.join(stand_ins)})."
         )
     FOLDER.mkdir(parents=True, exist_ok=True)
     content = profile.model_dump(mode="json")
@@ -55,14 +57,16 @@ def write(profile: Profile, faults: bool = False) -> Path:
         name: {"path": str(_folder(f"drafter-{name}")), "note": d.note} for name, d in profile.drafters.items()
     }
     for kind, spec in content["engines"].items():
-        spec |= {"environment": None, "python": None, "command": [sys.executable, str(STANDIN), kind], "port": None}
-        if kind == "sglang":
-            spec["flags"] |= {"decode-log-interval": 2}
+        # An engine that no configuration uses needs no stand-in, and is not started.
+        stand_in = stand_ins.get(kind, StandIn(kind))
+        argv = [sys.executable, str(STANDIN), stand_in.kind]
+        spec |= {"environment": None, "python": None, "command": argv, "port": None}
+        spec["flags"] |= stand_in.flags
     for name, chosen in content["configurations"].items():
         chosen["attach"] = None  # a rehearsal asks nothing of a real server
-        chosen["env"] |= {"REHEARSAL_SPEEDS": json.dumps(speeds(name, chosen["engine"], chosen["method"]))}
+        chosen["env"] |= {"REHEARSAL_SPEEDS": json.dumps(speeds(name, chosen["engine"], profile.method_of(name)))}
     if faults:
-        _add_faults(content)
+        _add_faults(content, profile)
     levels = content["workload"]["concurrencies"]
     depth = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(2 * c, 4) for c in levels}}
     content["workload"] |= {"output_tokens": OUTPUT_TOKENS, "depths": {"quick": depth}, "default_depth": "quick"}
@@ -106,11 +110,17 @@ def speeds(name: str, engine: str, method: str) -> dict[str, float]:
     return found | dearer | {"accept_length": LENGTH}
 
 
-def _add_faults(content: dict) -> None:
+def _add_faults(content: dict, profile: Profile) -> None:
     """One more configuration a fault: a stand-in that dies, stalls or answers the same word for ever."""
-    name, chosen = next((n, c) for n, c in content["configurations"].items() if c["method"] == "none")
+    name = next((n for n in profile.configurations if not profile.drafts(n)), None)
+    if name is None:
+        raise UserError(f"Profile {profile.name} has no configuration that does not draft: --faults needs one.")
+    chosen = content["configurations"][name]
+    # The copies do not draft either: which one is the base must now be said.
+    content["configurations"][profile.base_of(name)]["base"] = True
     for fault in FAULTS:
         content["configurations"][f"{name}-{fault}"] = chosen | {
+            "base": None,
             "title": f"stand-in that will {fault}",
             "flags": chosen["flags"] | {"fault": fault},
         }

@@ -8,12 +8,12 @@ from runners.analyse import multiple_comparisons, results
 from runners.commands import arguments
 from runners.core import paths, redact
 from runners.core.format import minutes
-from runners.engines.command import command
 from runners.measure import cell_key, estimate
 from runners.profiles import points
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.serve import model_files
+from runners.serve.command import command
 
 
 def show(profile: Profile, depth: str | None, runs: Path) -> int:

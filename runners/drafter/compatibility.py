@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 from runners.core.checkpoint import Checkpoint, aux_count, aux_layer_ids, named_layer_ids, rope_base, text_config
 from runners.core.finding import LEVELS, Finding
-from runners.engines import layer_ids
+from runners.engines import sglang
 
 # Keys of an EAGLE-3 config that engines are known to read (vllm/model_executor/models/llama_eagle3.py and
 # transformers_utils/configs/eagle.py; sglang/srt/models/llama_eagle3.py) or that transformers writes into any config.
@@ -167,7 +167,7 @@ def _boundaries(d: Checkpoint, target: dict[str, Any]):
         return
     if max(ids) >= layers + 1 or min(ids) < 0:
         yield Finding("blocker", f"layer ids {ids} do not fit a target of {layers} layers", "correct the config")
-    later = layer_ids.boundaries(ids, "sglang", "0.5.12")
+    later = sglang.boundaries(ids, "0.5.12", "deepseek_v2")
     yield Finding(
         "note",
         f"layer ids {ids}: inputs of layers {ids} in vLLM and llama.cpp; SGLang to 0.5.12 adds one ({later}), later "

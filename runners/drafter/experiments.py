@@ -16,6 +16,7 @@ from runners.core.errors import UserError
 from runners.core.paths import ROOT
 from runners.core.progress import Progress
 from runners.drafter import diagnose, fault_injection, faults, hidden_states, packed_sequences, replay, target_drift
+from runners.engines.registry import all_engines, engine
 from runners.profiles import prompts
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files
@@ -51,7 +52,7 @@ def run(
     unknown = sorted(set(causes or ()) - set(faults.CAUSES))
     if unknown:
         raise UserError(f"No cause '{unknown[0]}'; there are {', '.join(faults.CAUSES)}.")
-    found.sort(key=lambda n: (profile.configurations[n].engine != "llamacpp", n))
+    found.sort(key=lambda n: (engine(profile.configurations[n].engine).start_seconds, n))
     if not found or profile.training is None:
         raise UserError(f"Profile {profile.name} serves no drafter of its own; train one first (make drafter).")
     out = runs / profile.name / "alignment"
@@ -115,7 +116,7 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     every = list(range(profile.target.layers))
     reference = hidden_states.load(replay.capture(profile, "reference", sequences, every, say))
     slots, drifts = [], []
-    for source in ("llamacpp", "vllm"):
+    for source in (kind for kind, found in all_engines().items() if kind in profile.engines and found.capture_script):
         captured = hidden_states.load(replay.capture(profile, source, sequences, every, say))
         chosen = hidden_states.only(captured, profile.training.boundaries)
         slots.append(hidden_states.slot_map(chosen, reference).assign(source=source))
@@ -161,16 +162,17 @@ def of_siblings(profile: Profile, drafter: str, out: Path, work: Path, say: Prog
 def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
     """The same drafter with draft tokens sampled in the graph (llama.cpp's default) and on the host."""
     kept = files.KeptRows(out / "slots_of_llamacpp.jsonl", ["draft_sampling"])
-    names = [n for n in found if profile.configurations[n].engine == "llamacpp"]
+    names = [n for n in found if engine(profile.configurations[n].engine).host_sampling_flag]
     if not names:
         return
+    host_sampling = engine(profile.configurations[names[0]].engine).host_sampling_flag
     asked = prompts.load("chat").take(8)
     for where, flag in (("host", True), ("graph", False)):
         facts = {"draft_sampling": where, "drafter": _digest(profile, names[0])}
         if kept.has(facts):
             continue
         content = profile.model_dump()
-        content["configurations"][names[0]]["flags"]["no-spec-draft-backend-sampling"] = flag
+        content["configurations"][names[0]]["flags"][host_sampling] = flag
         changed = type(profile).model_validate(content)
         concurrencies = profile.workload.concurrencies
         got = replay.compare(changed, names[0], asked, profile.workload.output_tokens, concurrencies, work, say)

@@ -13,6 +13,7 @@ from runners.core import acceptance_math, files, hashes
 from runners.core.progress import Progress
 from runners.drafter import card, replay, retrain
 from runners.drafter.faults import AS_TRAINED, CAUSES
+from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.profiles.prompts import Prompt
 from runners.serve import model_files
@@ -63,8 +64,10 @@ def serve_all(
         facts = {"configuration": configuration, "change": change, "digest": digest, "concurrency": concurrency}
         if kept.has(facts):
             continue
-        # vLLM's fp32 states are the reference's to rounding (drift.csv); its own capture costs a start each.
-        source = "llamacpp" if profile.configuration(configuration).engine == "llamacpp" else "reference"
+        # Where an engine's states are the reference's to rounding (vLLM in fp32: drift.csv), its own capture would only
+        # cost a start each.
+        kind = profile.configuration(configuration).engine
+        source = kind if engine(kind).rounds_activations else "reference"
         found = replay.compare(changed, name, asked, output_tokens, [concurrency], work, say, source)[0]
         kept.replace(facts, [found | {"output_tokens": output_tokens}])
     return kept.rows

@@ -16,6 +16,8 @@ import pandas as pd
 
 from runners.core.errors import UserError
 from runners.drafter.corpus import CorpusPrompt
+from runners.engines.http import post
+from runners.engines.llamacpp import prompt_ids
 from runners.profiles.schema import Training
 
 # Columns of the published table; token ids are the target's (int32).
@@ -116,20 +118,6 @@ async def _ask(client: httpx.AsyncClient, index: int, prompt: CorpusPrompt, trai
         "answer_tokens": got["tokens"],
         "ended": got.get("stop_type") == "eos",
     }
-
-
-async def prompt_ids(client: httpx.AsyncClient, messages: list[dict]) -> list[int]:
-    """Token ids of a conversation as llama.cpp's own chat template and tokenizer make them."""
-    text = await post(client, "/apply-template", {"messages": messages})
-    asked = {"content": text["prompt"], "add_special": False, "parse_special": True}
-    return (await post(client, "/tokenize", asked))["tokens"]
-
-
-async def post(client: httpx.AsyncClient, path: str, body: dict) -> dict:
-    response = await client.post(path, json=body)
-    if response.status_code != 200:
-        raise UserError(f"The server answered {response.status_code} at {path}: {response.text[:200]}")
-    return response.json()
 
 
 def table(rows: Iterable[dict]) -> pd.DataFrame:

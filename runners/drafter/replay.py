@@ -13,6 +13,7 @@ from runners.core.checkpoint import boundaries_of
 from runners.core.errors import UserError
 from runners.core.progress import Progress
 from runners.drafter import packed_sequences, serve_and_count
+from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.profiles.prompts import Prompt
 from runners.serve import model_files, scripts
@@ -25,18 +26,22 @@ def capture(profile: Profile, source: str, sequences: Path, boundaries: list[int
     if (output / "manifest.json").is_file():
         return output
     files = model_files.files(profile, None, say)
-    weights = files.gguf if source == "llamacpp" else files.folder
-    words = [weights, sequences, output, ",".join(map(str, boundaries))]
-    scripts.run_script(f"capture_{source}", words, say, environment=source)
+    # The reference is no engine: transformers on the Hugging Face folder, in an environment of its own.
+    form, script = ("folder", "capture_reference")
+    if source != "reference":
+        form, script = engine(source).serves, engine(source).capture_script
+    if script is None:
+        raise UserError(f"The hidden states of {source} cannot be captured here; no script does it.")
+    words = [files.target(form), sequences, output, ",".join(map(str, boundaries))]
+    scripts.run_script(script, words, say, environment=source)
     return output
 
 
-def limit_in(engine: str, drafter_folder: Path) -> int | None:
-    """Positions beyond which this engine drafts nothing; None where it drafts on (llama.cpp; SGLang as far as seen).
-
-    vLLM takes the drafter's own max_position_embeddings (effective_drafter_max_model_len in gpu_model_runner.py).
+def limit_in(kind: str, drafter_folder: Path) -> int | None:
+    """Positions beyond which this engine drafts nothing, the drafter's own max_position_embeddings; None where it
+    drafts on (llama.cpp; SGLang as far as seen).
     """
-    if engine != "vllm":
+    if not engine(kind).stops_at_drafter_limit:
         return None
     return json.loads((drafter_folder / "config.json").read_text()).get("max_position_embeddings")
 

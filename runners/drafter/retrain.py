@@ -14,6 +14,7 @@ from runners.core import hashes
 from runners.core.errors import UserError
 from runners.drafter import card, corpus, packed_sequences, train
 from runners.drafter.card import DRAFTERS
+from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files, model_files, scripts
 
@@ -53,11 +54,12 @@ def variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> 
     boundaries = ",".join(map(str, chosen.boundaries or settled.boundaries))
     scripts.run_script("capture_reference", [target, work / "seq.safetensors", work / "finals", boundaries], say)
     states = work / "finals"
-    if chosen.states == "llamacpp":
+    if chosen.states != "reference":
         states = work / "states"
+        source = engine(chosen.states)
         if not (states / "manifest.json").is_file():
-            words = [files.gguf, work / "seq.safetensors", states, boundaries]
-            scripts.run_script("capture_llamacpp", words, say, environment="llamacpp")
+            words = [files.target(source.serves), work / "seq.safetensors", states, boundaries]
+            scripts.run_script(source.capture_script, words, say, environment=source.name)
     settings = train.numbers(settled) | {
         "target": str(target),
         "sequences": str(work / "seq.safetensors"),
@@ -90,8 +92,8 @@ def publish_variant(profile: Profile, name: str, say: Callable[[str], None] = pr
     if chosen.target_noise:
         noise = f"{chosen.target_noise:g} of each matrix's standard deviation, seed {profile.training.seed}"
         rows["trained for"] = f"a sibling of the target: its layers moved by noise, {noise}"
-    if chosen.states == "llamacpp":
-        rows["aux states"] = "llama.cpp's INT4 kernels"
+    if chosen.states != "reference":
+        rows["aux states"] = f"{engine(chosen.states).title}'s kernels"
     if chosen.boundaries:
         rows["aux states"] = ", ".join(f"input of layer {b}" for b in chosen.boundaries)
     card.publish(profile, made, name, rows, say)

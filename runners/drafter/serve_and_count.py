@@ -13,7 +13,7 @@ import httpx
 
 from runners.core.errors import UserError
 from runners.core.paths import BUILD
-from runners.drafter import generate_answers
+from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.profiles.prompts import Prompt
 from runners.readers.records import Counters
@@ -48,8 +48,8 @@ def serve_and_count(
 ) -> list[Served]:
     """Start the configuration once and ask every prompt at each concurrency; UserError when a request fails.
 
-    vLLM verifies, and counts, a last chain that reaches beyond the output limit; there each answer is asked for
-    again, K tokens longer and not counted, so that replay can judge that chain too. llama.cpp cuts it at the limit.
+    Some engines verify, and count, a last chain that reaches beyond the output limit (`Engine.counts_cut_off`: vLLM);
+    there each answer is asked for again, K tokens longer and not counted, so that replay can judge that chain too.
     """
     chosen = profile.configuration(configuration)
     log = BUILD / "logs" / profile.name / f"served-{configuration}-{time.strftime('%H%M%S')}.log"
@@ -63,7 +63,7 @@ def serve_and_count(
                 time.sleep(0.5)  # the last step's counts come with the engine's next round
                 counted = _counters(live.base_url, read).since(before)
                 parted = 0
-                if chosen.engine == "vllm":
+                if engine(chosen.engine).counts_cut_off:
                     more = output_tokens + (chosen.k or 0)
                     longer = asyncio.run(_ask_all(live.base_url, chosen.engine, profile, asked, more, concurrency))
                     same = [
@@ -87,11 +87,11 @@ def _counters(base_url: str, read) -> Counters:
 
 
 async def _ask_all(
-    base_url: str, engine: str, profile: Profile, asked: list[Prompt], output_tokens: int, concurrency: int
+    base_url: str, kind: str, profile: Profile, asked: list[Prompt], output_tokens: int, concurrency: int
 ) -> list[Answer]:
-    ask = {"llamacpp": _llamacpp, "vllm": _vllm}.get(engine)
+    ask = engine(kind).ask_tokens
     if ask is None:
-        raise UserError(f"Replay asks an engine for token ids, and {engine} is not known to give them; use another.")
+        raise UserError(f"Replay asks an engine for token ids, and {kind} is not known to give them; use another.")
     waiting = iter(enumerate(asked))
     found: dict[int, Answer] = {}
     limits = httpx.Limits(max_keepalive_connections=0)
@@ -100,35 +100,8 @@ async def _ask_all(
 
         async def worker() -> None:
             for index, prompt in waiting:
-                found[index] = await ask(client, profile.target.name, prompt, output_tokens)
+                ids = await ask(client, profile.target.name, list(prompt.messages), output_tokens)
+                found[index] = Answer(prompt.id, *ids)
 
         await asyncio.gather(*(worker() for _ in range(concurrency)))
     return [found[i] for i in range(len(asked))]
-
-
-async def _llamacpp(client: httpx.AsyncClient, model: str, prompt: Prompt, output_tokens: int) -> Answer:
-    ids = await generate_answers.prompt_ids(client, list(prompt.messages))
-    body = {
-        "prompt": ids,
-        "n_predict": output_tokens,
-        "temperature": 0,
-        "ignore_eos": True,
-        "return_tokens": True,
-        "cache_prompt": False,
-    }
-    return Answer(prompt.id, ids, (await generate_answers.post(client, "/completion", body))["tokens"])
-
-
-async def _vllm(client: httpx.AsyncClient, model: str, prompt: Prompt, output_tokens: int) -> Answer:
-    asked = {"model": model, "messages": list(prompt.messages), "add_generation_prompt": True}
-    ids = (await generate_answers.post(client, "/tokenize", asked))["tokens"]
-    body = {
-        "model": model,
-        "prompt": ids,
-        "max_tokens": output_tokens,
-        "temperature": 0,
-        "ignore_eos": True,
-        "return_token_ids": True,
-    }
-    got = await generate_answers.post(client, "/v1/completions", body)
-    return Answer(prompt.id, ids, got["choices"][0]["token_ids"])

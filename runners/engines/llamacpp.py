@@ -4,59 +4,113 @@ Its INT4 kernels serve the GGUF file as it is. `ignore_eos` bans the end-of-text
 bias of minus infinity), where vLLM and SGLang let them pass and go on: answers part where a text ends.
 """
 
-from typing import Any
+import httpx
 
 from runners.core.errors import UserError
 from runners.core.paths import SCRIPTS
-from runners.engines.command import Files
-from runners.profiles.profile import Profile
-from runners.profiles.schema import CHAINED, Configuration
+from runners.engines.engine import Engine, Flags, Message, Serving
+from runners.engines.http import post
 
-HEALTH_PATH = "/health"
-VERSION = ("/props", "build_info")  # where the running server tells its own
-# One server, two cores: OpenMP is not used, threads are set by flag.
-ENV: dict[str, str] = {}
-SPEC_TYPES = {"eagle3": "draft-eagle3", "ngram": "ngram-simple", "draft_model": "draft-simple"}
-
-
-def program() -> list[str]:
-    return [str(SCRIPTS / "llamacpp_server.py")]
+SPELLINGS = {
+    "ngram": "ngram-simple",
+    "eagle3": "draft-eagle3",
+    "draft_model": "draft-simple",
+    "mtp": "draft-mtp",
+    "dflash": "draft-dflash",
+}
 
 
-def arguments(profile: Profile, c: Configuration, files: Files, host: str, port: int) -> dict[str, Any]:
+def arguments(asked: Serving) -> Flags:
     """Flags under llama-server's own names; the context is per slot there, so it is multiplied."""
-    if files.gguf is None:
-        raise UserError(
-            f"llama.cpp serves a GGUF file and target {profile.target.name} names none; set it in the profile."
-        )
-    flags: dict[str, Any] = {
-        "model": files.gguf,
-        "alias": profile.target.name,
-        "host": host,
-        "port": port,
-        "parallel": c.max_running_requests,
-        "ctx-size": c.max_running_requests * profile.target.context_length,
+    if asked.files.gguf is None:
+        raise UserError(f"llama.cpp serves a GGUF file and target {asked.target} names none; set it in the profile.")
+    flags: Flags = {
+        "model": asked.files.gguf,
+        "alias": asked.target,
+        "host": asked.host,
+        "port": asked.port,
+        "parallel": asked.max_running_requests,
+        "ctx-size": asked.max_running_requests * asked.context_length,
     }
-    if c.method != "none":
-        flags["spec-type"] = SPEC_TYPES[c.method]
-    if c.method in CHAINED:
-        flags |= {"spec-draft-model": files.drafter_gguf, "spec-draft-n-max": c.k}
-        # Draft tokens sampled in the graph, the default, are mixed up between slots in this build: with a drafter
-        # of accept length 1.39 at C=1 it read 1.11 at C=4 and 1.05 at C=16; sampled on the host it stayed 1.38, 1.37.
-        flags["no-spec-draft-backend-sampling"] = True
-    if c.forced_accept_length is not None:
-        flags["spec-synth-len"] = c.forced_accept_length
-    if c.method == "ngram":
-        flags["spec-ngram-simple-size-m"] = c.k
+    if asked.method is not None:
+        kind = SPELLINGS.get(asked.method, asked.method)
+        flags["spec-type"] = kind
+        if kind.startswith("draft-"):
+            flags |= _by_a_model(asked)
+    if asked.forced_accept_length is not None:
+        flags["spec-synth-len"] = asked.forced_accept_length
+    if asked.method is not None and asked.k is not None and not flags["spec-type"].startswith("draft-"):
+        flags[_length_flag(flags["spec-type"])] = asked.k
     return flags
 
 
-# The request field that names a slot (tools/server/server-context.cpp). Slots are handed out by least recent use, and
-# requests whose slots do not lie side by side are computed in as many batches as there are gaps between them: four at
-# once decoded 99, 83 and 63 tokens/s in one, two and four groups. Which it was would depend on what ran before.
-PLACE_FIELD = "id_slot"
+def _by_a_model(asked: Serving) -> Flags:
+    flags: Flags = {}
+    if asked.files.drafter_gguf is not None:
+        flags["spec-draft-model"] = asked.files.drafter_gguf
+    if asked.k is not None:
+        flags["spec-draft-n-max"] = asked.k
+    # Draft tokens sampled in the graph, the default, are mixed up between slots in this build: with a drafter
+    # of accept length 1.39 at C=1 it read 1.11 at C=4 and 1.05 at C=16; sampled on the host it stayed 1.38, 1.37.
+    return flags | {"no-spec-draft-backend-sampling": True}
 
 
-def request_fields() -> dict[str, Any]:
-    """Prompts are never free: a slot's old prompt must not be reused."""
-    return {"cache_prompt": False}
+def _length_flag(kind: str) -> str:
+    """The flag that holds K of a method that looks tokens up; each of them has flags of its own."""
+    if kind != "ngram-simple":
+        raise UserError(f"llama.cpp takes no `k` for {kind}; leave `k` out and write its own flags into `flags`.")
+    return "spec-ngram-simple-size-m"
+
+
+def method_in(flags: Flags) -> str | None:
+    named = flags.get("spec-type")
+    return str(named) if named else None
+
+
+async def prompt_ids(client: httpx.AsyncClient, messages: list[Message]) -> list[int]:
+    """Token ids of a conversation as llama.cpp's own chat template and tokenizer make them."""
+    text = await post(client, "/apply-template", {"messages": messages})
+    asked = {"content": text["prompt"], "add_special": False, "parse_special": True}
+    ids: list[int] = (await post(client, "/tokenize", asked))["tokens"]
+    return ids
+
+
+async def ask_tokens(
+    client: httpx.AsyncClient, model: str, messages: list[Message], output_tokens: int
+) -> tuple[list[int], list[int]]:
+    """Greedy, end of text ignored (engine.AskTokens)."""
+    ids = await prompt_ids(client, messages)
+    body = {
+        "prompt": ids,
+        "n_predict": output_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "return_tokens": True,
+        "cache_prompt": False,
+    }
+    return ids, (await post(client, "/completion", body))["tokens"]
+
+
+ENGINE = Engine(
+    name="llamacpp",
+    title="llama.cpp",
+    packages=("xllamacpp",),
+    program=(str(SCRIPTS / "llamacpp_server.py"),),
+    serves="gguf",
+    arguments=arguments,
+    version_at=("/props", "build_info"),
+    # Prompts are never free: a slot's old prompt must not be reused.
+    request_fields={"cache_prompt": False},
+    # tools/server/server-context.cpp. Slots are handed out by least recent use, and requests whose slots do not lie
+    # side by side are computed in as many batches as there are gaps between them: four at once decoded 99, 83 and 63
+    # tokens/s in one, two and four groups. Which it was would depend on what ran before.
+    slot_field="id_slot",
+    ask_tokens=ask_tokens,
+    start_seconds=3,
+    spellings=SPELLINGS,
+    drafting_flags=frozenset({"spec-type", "spec-draft-model"}),
+    method_in=method_in,
+    capture_script="capture_llamacpp",
+    rounds_activations=True,  # its INT4 kernels round activations too
+    host_sampling_flag="no-spec-draft-backend-sampling",
+)

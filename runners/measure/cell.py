@@ -10,17 +10,17 @@ import numpy as np
 import psutil
 
 from runners.core import gpus, progress, provenance, redact
-from runners.engines.command import slot_field
+from runners.engines.registry import engine
 from runners.measure import cell_key, gates, monitors
 from runners.measure.client import Job, Loop, Result, body, closed_loop
 from runners.measure.estimate import WARM_UP_TOKENS
 from runners.measure.ledger import Ledger
-from runners.profiles import points
+from runners.profiles import methods, points
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
 from runners.profiles.prompts import Prompt, PromptSet
-from runners.profiles.schema import CHAINED
 from runners.readers.records import Counters
+from runners.serve.command import slot_field
 from runners.serve.running_server import RunningServer
 
 SETTLE_SECONDS = 5.0
@@ -96,6 +96,8 @@ def measure(
 ) -> tuple[dict[str, Any], list[Result]]:
     """Measure one cell and judge it; the row is complete, void or not. Never raises for the server's sake."""
     chosen = profile.configuration(name)
+    method, in_metrics = profile.method_of(name), engine(chosen.engine).counters_in_metrics
+    drafts = method != "none"
     tokens = profile.workload.output_tokens
     label = points.label(name, point)
     progress.emit("cell", label=label, state="begins", configuration=name)
@@ -127,11 +129,12 @@ def measure(
             counts = after.since(before)
         except ValueError as error:
             reasons.append(str(error))
-        # SGLang refreshes its gauge only when it schedules: an idle server may still tell the last cell's number.
-        if chosen.engine != "sglang" and (before.running or before.queued):
+        # An engine without counters in /metrics (SGLang) refreshes its gauge only when it schedules: an idle server may
+        # still show the last cell's number.
+        if in_metrics and (before.running or before.queued):
             reasons.append(f"the queue was not empty before the cell: {before.running or 0:.0f} running")
         sent = sum(r.output_tokens or 0 for r in loop.results)
-        if chosen.engine == "sglang" and chosen.k and log_at is not None:
+        if not in_metrics and chosen.k and log_at is not None and not methods.method(method).tree:
             counts = tools.reader.counts_from_log(live.log_path, log_at, counts, len(loop.results), sent, chosen.k)
         if counts.output_tokens is not None and abs(counts.output_tokens - sent) > TOKENS_APART * sent:
             reasons.append(f"the server counted {counts.output_tokens} output tokens, the client {sent}")
@@ -157,10 +160,10 @@ def measure(
         # An attached server's processes are not ours to know: its own work would count as a neighbour's.
         None if live.attached else quiet.reason(limits),
     ]
-    if chosen.method in CHAINED and chosen.engine != "sglang" and not counts.drafted:
+    if methods.method(method).every_step and in_metrics and not counts.drafted:
         # llama.cpp serves on, healthy and without speculation, when it cannot use the drafter.
         reasons.append("no token was drafted: the server does not speculate")
-    if chosen.method != "none" and not pretended and not to_base and limits.equal_to_reference_floor is None:
+    if drafts and not pretended and not to_base and limits.equal_to_reference_floor is None:
         reasons.append("there is no base answer and no reference to compare with: measure the base first")
     if _figures(loop)["tpot_ms_p50"] is None and tokens > 1:
         reasons.append("no time passed between the first and the last token")
@@ -168,10 +171,10 @@ def measure(
     row = _frame(profile, name, point, depth, ledger) | _figures(loop) | {
         "status": "void" if found else "ok",
         "reasons": found,
-        "steps": counts.steps if chosen.k else None,
-        "drafted": counts.drafted if chosen.k else None,
-        "accepted": counts.accepted if chosen.k else None,
-        "accepted_per_position": counts.accepted_per_position if chosen.k else None,
+        "steps": counts.steps if drafts else None,
+        "drafted": counts.drafted if drafts else None,
+        "accepted": counts.accepted if drafts else None,
+        "accepted_per_position": counts.accepted_per_position if drafts else None,
         "server_output_tokens": counts.output_tokens,
         # Momentary values an engine prints instead of counts (SGLang's accept length): never averaged, only shown.
         "gauges": {k: _round(v) for k, v in counts.gauges.items()},
@@ -186,7 +189,7 @@ def measure(
         "machine_gflops": _round(tools.machine_gflops, 1),
         "warm_up_requests": point.concurrency,
         "gpu": gpu,
-        "acceptance_source": counts.source if chosen.k else None,
+        "acceptance_source": counts.source if drafts else None,
     }  # fmt: skip
     progress.emit("cell", label=label, state="ends", configuration=name, seconds=loop.seconds, status=row["status"])
     progress.emit("span", what="cell", seconds=loop.seconds, configuration=name)
@@ -228,7 +231,7 @@ def _frame(profile: Profile, name: str, point: Point, depth: str | None, ledger:
         "configuration": name,
         "engine": chosen.engine,
         "engine_version": profile.engines[chosen.engine].version,
-        "method": chosen.method,
+        "method": profile.method_of(name),
         "k": chosen.k,
         "workload": point.workload,
         "concurrency": point.concurrency,

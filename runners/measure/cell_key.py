@@ -7,12 +7,12 @@ from typing import Any
 
 from runners.core import paths, provenance, redact
 from runners.core.hashes import sha256
-from runners.engines.command import command, slot_field
 from runners.measure.ledger import Ledger
 from runners.profiles import prompts
 from runners.profiles.points import Point, points
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files, model_files
+from runners.serve.command import command, slot_field
 
 # A script of ours that starts an engine is named in a key by its content. The content that published cells were
 # measured with keeps the words that their keys were hashed from, so that no cell is set aside because a file moved.

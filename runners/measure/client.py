@@ -52,9 +52,9 @@ class Job:
 
 
 def closed_loop(
-    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, place_field: str | None = None
+    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, slot_field: str | None = None
 ) -> Loop:
-    """Send every job, `concurrency` at a time, a next one as soon as one ends. With `place_field` each request says
+    """Send every job, `concurrency` at a time, a next one as soon as one ends. With `slot_field` each request says
     under that name which of the `concurrency` places (0, 1, ...) it is sent from.
 
     A request that brings no byte for `timeout_s` ends as an error, as does any other failure: the
@@ -62,7 +62,7 @@ def closed_loop(
     """
     # In a thread of its own: a notebook's kernel already runs an event loop in this one.
     loop = asyncio.new_event_loop()
-    task = loop.create_task(_closed_loop(base_url, jobs, concurrency, timeout_s, place_field))
+    task = loop.create_task(_closed_loop(base_url, jobs, concurrency, timeout_s, slot_field))
     with ThreadPoolExecutor(1) as thread:
         future = thread.submit(loop.run_until_complete, task)
         try:
@@ -76,7 +76,7 @@ def closed_loop(
 
 
 async def _closed_loop(
-    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, place_field: str | None
+    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, slot_field: str | None
 ) -> Loop:
     waiting = iter(list(jobs))
     results: list[Result] = []
@@ -92,7 +92,7 @@ async def _closed_loop(
             for job in waiting:
                 result = Result(job.prompt_id, intended_s=free, sent_s=time.perf_counter() - began)
                 results.append(result)
-                request = job.body | ({place_field: place} if place_field else {})
+                request = job.body | ({slot_field: place} if slot_field else {})
                 raw = await _stream(client, request, result, began)
                 free = time.perf_counter() - began
                 raws.append((result, raw))

@@ -14,7 +14,6 @@ from runners.core.errors import UserError
 from runners.core.files import write_atomic
 from runners.core.locks import alone
 from runners.core.paths import BUILD
-from runners.engines.command import command, reported_version
 from runners.engines.registry import engine
 from runners.measure import cell_key, reference_answers
 from runners.measure.cell import CellContext, void_row
@@ -26,6 +25,7 @@ from runners.profiles.profile import Profile
 from runners.readers.registry import reader
 from runners.readers.trim_log import trim_log
 from runners.serve import drafter_files, model_files
+from runners.serve.command import command, reported_version
 from runners.serve.from_profile import running
 from runners.serve.running_server import RunningServer
 from runners.serve.wait_until_ready import ServerDied, ServerStalled
@@ -111,7 +111,7 @@ def _instruments(profile: Profile, name: str, runs: Path, todo: list[Point]) -> 
         frame, finished = ledger.requests(), ledger.finished()
         good = frame[frame["error"].isna() & frame["key"].isin(finished)]
         base_texts = {prompt: sorted(set(texts)) for prompt, texts in good.groupby("prompt_id")["text"]}
-    fields = engine(chosen.engine).request_fields()
+    fields = dict(engine(chosen.engine).request_fields)
     model_name = chosen.attach.model if chosen.attach else None
     return CellContext(sets, expected, base, base_texts, reader(chosen.engine), fields, model_name)
 

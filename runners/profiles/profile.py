@@ -5,11 +5,13 @@ import re
 from pydantic import Field, model_validator
 
 from runners.core.errors import UserError
+from runners.engines.registry import engine
+from runners.profiles import methods
 from runners.profiles.schema import (
     Configuration,
     Depth,
     Drafter,
-    EngineKind,
+    EngineName,
     EngineSpec,
     Gates,
     Hardware,
@@ -35,24 +37,40 @@ class Profile(Strict):
     target: Target
     extends: str | None = None  # the profile this one's file was laid over
     drafters: dict[str, Drafter] = Field(default_factory=dict)
-    engines: dict[EngineKind, EngineSpec]
+    engines: dict[EngineName, EngineSpec]
     configurations: dict[str, Configuration] = Field(min_length=1)
     workload: Workload
-    budgets: dict[EngineKind, dict[str, Positive]]
+    budgets: dict[EngineName, dict[str, Positive]]
     stall_seconds: float = Field(default=60, gt=0)
     livelock_seconds: float = Field(default=900, gt=0)
     request_timeout_seconds: float = Field(default=300, gt=0)
     gates: Gates = Field(default_factory=Gates)
     timing: Timing = Field(default_factory=Timing)
     training: Training | None = None
-    practical_margin: float = Field(default=0.03, ge=0, lt=1)  # a smaller difference than this is called none
+    practical_margin: float = Field(default=0.03, ge=0, lt=1)  # a smaller difference than this counts as none
 
     @model_validator(mode="after")
     def names_meet(self) -> "Profile":
-        if self.training and max(self.training.boundaries) >= self.target.layers:
-            raise ValueError(f"training: a boundary lies beyond the target's {self.target.layers} layers")
-        if self.training and self.training.configuration not in self.configurations:
-            raise ValueError(f"training: configuration `{self.training.configuration}` is none of the profile's")
+        self._check_training()
+        self._check_drafters()
+        self._check_workload()
+        self._check_budgets()
+        for name, chosen in self.configurations.items():
+            self._check_configuration(name, chosen)
+        self._check_bases()
+        return self
+
+    def _check_training(self) -> None:
+        if self.training is None:
+            return
+        if max(self.training.boundaries) >= self.target.layers:
+            raise ValueError(f"training: each boundary must be below the target's {self.target.layers} layers")
+        if self.training.configuration not in self.configurations:
+            raise ValueError(
+                f"training: configuration `{self.training.configuration}` must be one of {sorted(self.configurations)}"
+            )
+
+    def _check_drafters(self) -> None:
         for name, drafter in self.drafters.items():
             if drafter.source is not None and drafter.source not in self.drafters:
                 raise ValueError(f"drafter `{name}`: source `{drafter.source}` is none of {sorted(self.drafters)}")
@@ -63,6 +81,8 @@ class Profile(Strict):
                     raise ValueError(f"drafter `{name}`: it is derived from itself ({' from '.join(line)})")
                 line.append(drafter.source)
                 drafter = self.drafters[drafter.source]
+
+    def _check_workload(self) -> None:
         for depth_name, depth in self.workload.depths.items():
             unknown = sorted(set(depth.leave_out) - set(self.configurations))
             if unknown:
@@ -77,27 +97,49 @@ class Profile(Strict):
                     f"prompt set `{prompt_set}` and {self.workload.output_tokens} output tokens do not fit into "
                     f"`context_length: {self.target.context_length}`"
                 )
+
+    def _check_budgets(self) -> None:
         for kind, phases in self.budgets.items():
             known = ["default", "importing", *(phase for phase, _ in reader(kind).PHASES)]
             unknown = sorted(set(phases) - set(known))
             if unknown:
-                # A phase nobody enters would leave the default in force without a word.
+                # A phase that is never entered would silently leave the default in force.
                 raise ValueError(f"budgets of {kind}: no load phase `{unknown[0]}`; there are {', '.join(known)}")
+
+    def _check_configuration(self, name: str, c: Configuration) -> None:
+        if not re.fullmatch(NAME, name) or name in RESERVED:
+            raise ValueError(
+                f"configuration `{name}`: a name holds letters, digits, dots, dashes and underscores only, and is "
+                f"none of {', '.join(RESERVED)}"
+            )
+        if c.engine not in self.engines:
+            raise ValueError(f"configuration `{name}`: engine `{c.engine}` is none of {sorted(self.engines)}")
+        unknown = sorted(set(c.prompt_sets or ()) - set(self.workload.prompt_sets))
+        if unknown:
+            known = ", ".join(self.workload.prompt_sets)
+            raise ValueError(f"configuration `{name}`: prompt set `{unknown[0]}` is none of {known}")
+        if c.drafter is not None and c.drafter not in self.drafters:
+            raise ValueError(f"configuration `{name}`: drafter `{c.drafter}` is none of {sorted(self.drafters)}")
+
+    def _check_bases(self) -> None:
         for name, c in self.configurations.items():
-            if not re.fullmatch(NAME, name) or name in RESERVED:
+            if c.base is True and self.drafts(name):
+                raise ValueError(f"configuration `{name}`: `base: true` is for one that does not draft")
+            if isinstance(c.base, str):
+                same = [n for n, o in self.configurations.items() if o.engine == c.engine and not self.drafts(n)]
+                if c.base not in same:
+                    raise ValueError(
+                        f"configuration `{name}`: `base: {c.base}` must be a configuration of the same engine that "
+                        f"does not draft ({', '.join(same) or 'there is none'})"
+                    )
+        for kind in self.engines:
+            plain = self.plain(kind)
+            marked = [n for n in plain if self.configurations[n].base is True]
+            if len(marked) > 1 or (len(plain) > 1 and not marked):
                 raise ValueError(
-                    f"configuration `{name}`: a name holds letters, digits, dots, dashes and underscores only, and is "
-                    f"none of {', '.join(RESERVED)}"
+                    f"configurations {', '.join(marked or plain)} of {kind} do not draft: set `base: true` on exactly "
+                    "one of them, the one that the others are compared with"
                 )
-            if c.engine not in self.engines:
-                raise ValueError(f"configuration `{name}`: engine `{c.engine}` is none of {sorted(self.engines)}")
-            unknown = sorted(set(c.prompt_sets or ()) - set(self.workload.prompt_sets))
-            if unknown:
-                known = ", ".join(self.workload.prompt_sets)
-                raise ValueError(f"configuration `{name}`: prompt set `{unknown[0]}` is none of {known}")
-            if c.drafter is not None and c.drafter not in self.drafters:
-                raise ValueError(f"configuration `{name}`: drafter `{c.drafter}` is none of {sorted(self.drafters)}")
-        return self
 
     def configuration(self, name: str) -> Configuration:
         if name not in self.configurations:
@@ -117,8 +159,34 @@ class Profile(Strict):
         left_out = self.depth(name).leave_out
         return [c for c in self.configurations if c not in left_out]
 
+    def method_of(self, configuration: str) -> str:
+        """How a configuration drafts: its `method`, or what its flags ask for where it names none.
+
+        Ends in `-tree` where it drafts trees, so that nothing takes its counts for a chain's (profiles/methods.py).
+        """
+        chosen = self.configuration(configuration)
+        kind = engine(chosen.engine)
+        flags = self.engines[chosen.engine].flags | chosen.flags
+        name = chosen.method
+        if name == "none":
+            if not kind.drafts_by(flags):
+                return name
+            name = kind.known_as(kind.method_in(flags) or methods.UNNAMED)
+        return name + methods.TREE if kind.drafts_tree(name, chosen.k, flags) else name
+
+    def drafts(self, configuration: str) -> bool:
+        """Whether it drafts, by its method or through its flags alone."""
+        return self.method_of(configuration) != "none"
+
+    def plain(self, kind: str) -> list[str]:
+        """The configurations of an engine that do not draft, sorted."""
+        return sorted(n for n, c in self.configurations.items() if c.engine == kind and not self.drafts(n))
+
     def base_of(self, configuration: str) -> str | None:
-        """The same engine without speculation, the first by name: what this configuration is compared with."""
-        engine = self.configuration(configuration).engine
-        bases = sorted(n for n, c in self.configurations.items() if c.engine == engine and c.method == "none")
-        return bases[0] if bases else None
+        """What a configuration is compared with: the base it names, else its engine's; None where there is none."""
+        chosen = self.configuration(configuration)
+        if isinstance(chosen.base, str):
+            return chosen.base
+        plain = self.plain(chosen.engine)
+        marked = [n for n in plain if self.configurations[n].base is True]
+        return next(iter(marked or plain), None)

@@ -3,18 +3,34 @@
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-EngineKind = Literal["llamacpp", "vllm", "sglang"]
+from runners.engines import registry
+from runners.profiles import methods
+from runners.readers.registry import all_readers
+
+
+def _known_engine(name: str) -> str:
+    known = [kind for kind in registry.names() if kind in all_readers()]
+    if name not in known:
+        raise ValueError(f"no engine `{name}`; there are {', '.join(known)}")
+    return name
+
+
+def _known_states(source: str) -> str:
+    known = ["reference", *(e.name for e in registry.all_engines().values() if e.capture_script)]
+    if source not in known:
+        raise ValueError(f"must be one of {', '.join(known)}")
+    return source
+
+
+EngineName = Annotated[str, AfterValidator(_known_engine)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 Boundary = Annotated[int, Field(ge=0)]
 # A NUL or an equals sign would be refused by the system only when the server starts.
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Environment = dict[VariableName, Annotated[str, Field(pattern=r"^[^\x00]*$")]]
-Method = Literal["none", "ngram", "eagle3", "draft_model"]
-CHAINED = ("eagle3", "draft_model")  # K passes of a model draft a chain: what they draft is always verified
-
 
 # What scripts/derive_drafter.py can do to a drafter.
 Change = Literal[
@@ -83,7 +99,7 @@ class Drafter(Strict):
         if (self.path is None) == (self.made is None):
             raise ValueError("give exactly one of `path` and `made`")
         if (self.made == "derived") != bool(self.source and self.change):
-            raise ValueError("`source` and `change` go with `made: derived`, and only with it")
+            raise ValueError("`source` and `change` are needed with `made: derived`, and only with it")
         return self
 
 
@@ -116,40 +132,64 @@ class Attach(Strict):
     def reachable(self) -> "Attach":
         parts = urlsplit(self.url)  # a port out of range raises a ValueError when it is asked for
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            raise ValueError(f"`url: {self.url}` is no address; write it like http://127.0.0.1:8000")
+            raise ValueError(f"`url: {self.url}` must be an address such as http://127.0.0.1:8000")
         return self
 
 
 class Configuration(Strict):
     """One way of serving the target. Flags are the engine's own, written as it writes them.
 
-    `draft_model`: a smaller model of the same vocabulary drafts; without a `drafter` the target drafts for itself, and
-    every draft should be accepted (the accept length K + 1, at K plain steps more).
+    method: any name that the engine drafts by, in its spelling or in ours (profiles/methods.py says what is known of
+    each; the engine's own parser judges the others). With `draft_model` a smaller model of the same vocabulary drafts;
+    without a `drafter` the target drafts for itself, and every draft should be accepted (the accept length K + 1, at K
+    plain steps more).
+
+    base: `true` marks the configuration that the others of its engine are compared with; a name, on a configuration
+    that drafts, says what this one is compared with. Without either it is the engine's configuration that does not
+    draft.
     """
 
-    engine: EngineKind
+    engine: EngineName
     title: str
-    method: Method = "none"
-    k: int | None = Field(default=None, ge=1)
+    method: Annotated[str, Field(min_length=1)] = "none"
+    k: int | None = Field(default=None, ge=1)  # None: the engine's own default
     drafter: str | None = None
+    base: bool | str | None = None
     max_running_requests: int = Field(ge=1)
-    forced_accept_length: float | None = Field(default=None, ge=1)  # the engine pretends it: text is not judged then
+    forced_accept_length: float | None = Field(default=None, ge=1)  # synthetic acceptance: text is not judged then
     flags: dict[str, Any] = Field(default_factory=dict)
     env: Environment = Field(default_factory=dict)
     attach: Attach | None = None
     prompt_sets: list[str] | None = Field(default=None, min_length=1)  # only these of the workload's
     note: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def one_word_for_a_method(cls, given: Any) -> Any:
+        """SGLang's EAGLE3 and llama.cpp's draft-eagle3 are the same method: data and analysis know one word for it."""
+        if isinstance(given, dict) and isinstance(given.get("method"), str):
+            engine = registry.all_engines().get(str(given.get("engine")))
+            if engine is not None:
+                return given | {"method": engine.known_as(given["method"])}
+        return given
+
     @model_validator(mode="after")
     def consistent(self) -> "Configuration":
-        if (self.method == "none") != (self.k is None):
-            raise ValueError("`k` goes with a `method` that drafts (ngram, eagle3, draft_model), and only with one")
-        if self.method == "eagle3" and self.drafter is None:
-            raise ValueError("`method: eagle3` needs a `drafter`")
-        if self.drafter is not None and self.method not in CHAINED:
-            raise ValueError("`drafter` goes with `method: eagle3` or `draft_model`, and only with them")
-        if self.forced_accept_length is not None and self.forced_accept_length > (self.k or 0) + 1:
-            raise ValueError("`forced_accept_length` lies between 1 and k + 1, and needs a method that drafts")
+        engine, known = registry.engine(self.engine), methods.method(self.method)
+        if self.method == "none" and self.k is not None:
+            raise ValueError("`k` goes with a `method` that drafts; set `method`, or leave `k` out")
+        by_flags = any(name in self.flags for name in engine.merged_flags)
+        if self.method in engine.needs_k and self.k is None and not by_flags:
+            raise ValueError(f"`k` goes with `method: {self.method}`: {engine.title} has no default for it; set `k`")
+        if known.drafter == "needed" and self.drafter is None and not by_flags:
+            raise ValueError(f"`method: {self.method}` needs a `drafter`")
+        if self.drafter is not None and known.drafter == "none":
+            raise ValueError(f"`method: {self.method}` takes no `drafter`; leave it out, or set another `method`")
+        if self.forced_accept_length is not None:
+            if self.method == "none":
+                raise ValueError("`forced_accept_length` needs a `method` that drafts")
+            if self.k is not None and self.forced_accept_length > self.k + 1:
+                raise ValueError("`forced_accept_length` must be between 1 and k + 1")
         return self
 
 
@@ -187,9 +227,11 @@ class Workload(Strict):
                     raise ValueError(f"depth `{name}`: `{part}` has no entry for concurrency {sorted(missing)}")
             short = [c for c in self.concurrencies if depth.requests[c] < c]
             if short:
-                raise ValueError(f"depth `{name}`: fewer requests than concurrency at C={short}")
+                raise ValueError(
+                    f"depth `{name}`: `requests` must be at least the concurrency, which it is not at C={short}"
+                )
         if self.default_depth not in self.depths:
-            raise ValueError(f"`default_depth: {self.default_depth}` is none of {sorted(self.depths)}")
+            raise ValueError(f"`default_depth: {self.default_depth}` must be one of {sorted(self.depths)}")
         return self
 
 
@@ -207,14 +249,14 @@ class Gates(Strict):
 class Timing(Strict):
     """What a plan assumes before anything was measured here; replaced by measured seconds as they come."""
 
-    start_seconds: dict[EngineKind, Positive] = Field(default_factory=dict)
-    stream_tokens_per_second: dict[EngineKind, Positive] = Field(default_factory=dict)
+    start_seconds: dict[EngineName, Positive] = Field(default_factory=dict)
+    stream_tokens_per_second: dict[EngineName, Positive] = Field(default_factory=dict)
 
 
 class TrainingVariant(Strict):
     """The drafter trained a little further under other conditions: a cause of failure at training."""
 
-    states: Literal["reference", "llamacpp"] = "reference"  # whose states it sees
+    states: Annotated[str, AfterValidator(_known_states)] = "reference"  # whose states it sees
     boundaries: list[Boundary] | None = None  # other ones than it is served with
     target_noise: float = Field(default=0.0, ge=0)  # states and outputs of a sibling target (scripts/perturb_target.py)
     answers: int = Field(default=400, ge=10)

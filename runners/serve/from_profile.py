@@ -6,12 +6,12 @@ from pathlib import Path
 
 from runners.core import progress
 from runners.engines import environments
-from runners.engines.command import command
 from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.readers.registry import reader
 from runners.serve import model_files
 from runners.serve.attached_server import attach
+from runners.serve.command import command
 from runners.serve.ports import check_port, free_port
 from runners.serve.running_server import RunningServer
 from runners.serve.server import serve
@@ -24,7 +24,7 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
     chosen = profile.configuration(name)
     module, log_reader = engine(chosen.engine), reader(chosen.engine)
     if chosen.attach is not None:
-        with attach(chosen.attach.url, module.HEALTH_PATH, progress.say) as attached:
+        with attach(chosen.attach.url, module.health_path, progress.say) as attached:
             yield attached
         return
     spec = profile.engines[chosen.engine]
@@ -44,7 +44,7 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
         port=port,
         phase_of=log_reader.phase_of,
         first_error=log_reader.first_error,
-        health_path=module.HEALTH_PATH,
+        health_path=module.health_path,
         budgets=profile.budgets.get(chosen.engine, {}),
         stall_seconds=profile.stall_seconds,
         livelock_seconds=profile.livelock_seconds,

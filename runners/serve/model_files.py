@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runners.core.hashes import noted_sha256
 from runners.core.progress import Progress, quiet
-from runners.engines.command import Files
+from runners.engines.engine import Files
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files
 from runners.serve.made_folder import must_exist

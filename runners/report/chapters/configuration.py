@@ -10,11 +10,11 @@ from IPython.display import HTML, Markdown
 
 from runners.analyse import results
 from runners.core import redact
-from runners.engines.command import command
 from runners.measure.ledger import Ledger
 from runners.measure.measure_configuration import Outcome
 from runners.profiles.profile import Profile
 from runners.serve import model_files
+from runners.serve.command import command
 
 COLUMNS = {
     "workload": "prompts",

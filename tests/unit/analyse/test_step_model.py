@@ -7,7 +7,6 @@ import pytest
 from runners.analyse import crossover, goodput, load_simulation, multiple_comparisons, results, step_model, step_points
 from runners.claims import named_values, next_steps
 from runners.core.errors import UserError
-from runners.engines.command import command
 from runners.measure import gates
 from runners.profiles import prompts
 from runners.profiles.load import load
@@ -17,6 +16,7 @@ from runners.report.chapters import crossover as crossover_chapter
 from runners.report.chapters import forecasts as forecasts_chapter
 from runners.report.chapters import next_steps as next_steps_chapter
 from runners.serve import model_files
+from runners.serve.command import command
 
 TRUE = np.array([8.0, 1.5, 0.002, 0.8, 0.3, 0.001, 0.7, 1.2, 0.9])  # a b c p q f s, then d e
 OUTPUT, REQUESTS = 40, {1: 3, 4: 8, 16: 16}

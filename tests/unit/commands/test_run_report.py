@@ -12,14 +12,15 @@ from runners.commands import run_report, show_plan
 from runners.commands.progress_line import ProgressLine
 from runners.core import paths, provenance, redact
 from runners.core.errors import UserError
-from runners.engines import environments, llamacpp
-from runners.engines.command import Files, command
+from runners.engines import environments
+from runners.engines.engine import Files
 from runners.measure import estimate, reference_answers
 from runners.profiles import load, points
 from runners.profiles.prompts import Prompt
 from runners.readers import trim_log
 from runners.readers.registry import reader
 from runners.serve import model_files
+from runners.serve.command import command
 
 KIMI = "kimi-k2.5-8x-rtx-pro-6000"
 
@@ -131,7 +132,7 @@ def test_a_gguf_target_is_needed_for_llamacpp():
 
     p = load.load("lab-cpu")
     with pytest.raises(UserError, match="serves a GGUF file"):
-        llamacpp.arguments(p, p.configuration("llamacpp-base"), Files(), "127.0.0.1", 1)
+        command(p, "llamacpp-base", Files(), 1)
 
 
 def test_secrets_are_not_shown():

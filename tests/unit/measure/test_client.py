@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from slowness import WAIT_S, slowness
 
-from runners.engines import command
 from runners.measure import cell_key, client, gates, monitors
 from runners.profiles import load, points
 from runners.profiles.schema import Gates
-from runners.serve import ports, server_process
+from runners.serve import command, ports, server_process
 from runners.serve.server import serve
 
 FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"

@@ -6,9 +6,10 @@ import yaml
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.engines import environments
-from runners.engines.command import Files, command, flags_to_argv
+from runners.engines.engine import Files
 from runners.measure import cell_key
 from runners.profiles import load, points, profile
+from runners.serve.command import command, flags_to_argv
 from runners.serve.model_files import planned_files
 
 LAB = paths.PROFILES / "lab-cpu.yaml"
@@ -60,7 +61,7 @@ def changed(tmp_path, change):
         (lambda c: c["configurations"]["vllm-base"].pop("max_running_requests"), r"max_running_requests` is missing"),
         (
             lambda c: c["configurations"]["vllm-base"].update(engine="vlm"),
-            r"vllm-base.engine` must be 'llamacpp'",
+            r"vllm-base.engine: no engine `vlm`; there are llamacpp, sglang, vllm",
         ),
         (lambda c: c["configurations"]["vllm-ngram"].pop("k"), r"`k` goes with"),
         (lambda c: c["configurations"]["vllm-eagle3-untrained"].update(drafter="x"), r"drafter `x` is none of"),

@@ -6,11 +6,11 @@ import json
 import pytest
 
 from runners.core import paths
-from runners.engines.command import command
 from runners.profiles.load import load, names
 from runners.readers import llamacpp, vllm
 from runners.readers.sglang import log
 from runners.serve import model_files
+from runners.serve.command import command
 
 
 def starter():

@@ -1,0 +1,162 @@
+"""What an engine is and can do: one `Engine` a module of this package, named `ENGINE` there.
+
+The rest of the house asks these fields and never for an engine's name. An engine knows nothing of profiles: it gets a
+`Serving`, which is what one configuration asks of it.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from runners.core.finding import Finding
+
+Flags = dict[str, Any]  # an engine's own flags without the dashes, in the order of the command line
+Form = Literal["gguf", "folder"]  # a GGUF file, or a Hugging Face folder
+Message = dict[str, str]  # {"role", "content"}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Paths an engine may serve from; None where this machine has no such form."""
+
+    gguf: Path | None = None
+    folder: Path | None = None
+    drafter_gguf: Path | None = None
+    drafter_folder: Path | None = None
+
+    def target(self, form: Form) -> Path | None:
+        return self.gguf if form == "gguf" else self.folder
+
+    def drafter(self, form: Form) -> Path | None:
+        return self.drafter_gguf if form == "gguf" else self.drafter_folder
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What one configuration asks of an engine; `method` and `k` are None where it does not draft or gives none."""
+
+    target: str  # the model's name in requests
+    context_length: int  # tokens of one request
+    max_running_requests: int
+    files: Files
+    host: str
+    port: int
+    method: str | None = None  # the house's word (`Engine.spellings`), or the engine's own
+    k: int | None = None
+    forced_accept_length: float | None = None
+
+
+# (client, model, messages, output tokens) -> token ids of the prompt, as the chat template makes it, and of the answer
+AskTokens = Callable[[httpx.AsyncClient, str, list[Message], int], Awaitable[tuple[list[int], list[int]]]]
+
+
+@dataclass(frozen=True)
+class Parsing:
+    """How the engine's own parser checks a command line without a GPU (commands/preflight/command_line.py).
+
+    script: runners/scripts/<script>.py. source: "python" runs it with the engine's own interpreter; "wheel" runs it
+    with ours on the source of an installed package, or of the release's wheel.
+    """
+
+    script: str
+    source: Literal["python", "wheel"]
+
+
+@dataclass(frozen=True)
+class NewProfile:
+    """What `specverdict new-profile` writes for this engine on a box with GPUs."""
+
+    port: int
+    parallel_flag: str  # over how many GPUs it is spread
+    ngram_k: int
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """How runners/standins/engine.py plays this engine in a rehearsal: its kind there, and flags added."""
+
+    kind: str
+    flags: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _no_environment(_: Serving) -> dict[str, str]:
+    return {}
+
+
+def _no_method_in(_: Flags) -> str | None:
+    return None
+
+
+def _never_a_tree(_method: str, _k: int | None, _flags: Flags) -> bool:
+    return False
+
+
+def _nothing_to_check(_python: str | None, _method: str) -> Iterator[Finding]:
+    return iter(())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """An engine. Only the first block must be given; each default is what most engines do."""
+
+    name: str  # in profiles; also the names of its reader and of its pinned list
+    title: str  # in prose
+    packages: tuple[str, ...]  # whose metadata gives the installed version, the first that is there
+    program: tuple[str, ...]  # words between the interpreter and the flags
+    serves: Form
+    arguments: Callable[[Serving], Flags]  # UserError when the target has not the form that it serves
+
+    # Starting and asking
+    health_path: str = "/health"
+    version_at: tuple[str, str] = ("/version", "version")  # path and key of the running server's own version
+    env: Mapping[str, str] = field(default_factory=dict)
+    environment: Callable[[Serving], dict[str, str]] = _no_environment  # added to `env`, by what is asked
+    request_fields: Mapping[str, Any] = field(default_factory=dict)
+    slot_field: str | None = None  # the request field that names a slot; None: no slots
+    ask_tokens: AskTokens | None = None  # None: it gives no token ids, so replay cannot use it
+    start_seconds: float = 60  # about; the faster engine of two is measured first
+
+    # Drafting
+    spellings: Mapping[str, str] = field(default_factory=dict)  # the house's word for a method -> the engine's
+    drafting_flags: frozenset[str] = frozenset()  # any of these set: it drafts, whatever `method` says
+    method_in: Callable[[Flags], str | None] = _no_method_in  # the method that flags alone ask for, engine's word
+    drafts_tree: Callable[[str, int | None, Flags], bool] = _never_a_tree  # method, K, the profile's flags
+    needs_k: frozenset[str] = frozenset()  # methods for which it has no K of its own
+    ignores_case: bool = False  # of a method's name
+    merged_flags: frozenset[str] = frozenset()  # flags that hold JSON: a profile's mapping merges into ours
+
+    # Counting
+    counters_in_metrics: bool = True  # False: its reader estimates a cell's counts from the log (counts_from_log)
+    counts_cut_off: bool = False  # its counters include accepted tokens that the output limit then cuts off
+    stops_at_drafter_limit: bool = False  # drafts nothing beyond the drafter's max_position_embeddings
+
+    # Hidden states (drafter/)
+    capture_script: str | None = None  # runners/scripts/<it>.py, run in the environment of this engine's name
+    rounds_activations: bool = False  # its states differ from the reference's by more than fp32's rounding
+    boundaries: Callable[[list[int], str, str], list[int]] | None = None  # of layer ids; None: equal
+    host_sampling_flag: str | None = None  # samples draft tokens on the host and not in the graph
+
+    # Checking a box
+    parsing: Parsing | None = None
+    check_installed: Callable[[str | None, str], Iterator[Finding]] = _nothing_to_check  # python, method
+    longer_context_variable: str | None = None  # must be 1 where the drafter's context is shorter than the target's
+    new_profile: NewProfile | None = None  # None: not offered there
+    stand_in: StandIn | None = None  # None: no rehearsal
+
+    def drafts_by(self, flags: Flags) -> bool:
+        """Whether these flags alone make it draft."""
+        return any(flags.get(name) not in (None, False, "", "none", {}) for name in self.drafting_flags)
+
+    def known_as(self, method: str) -> str:
+        """The house's word for a method written as this engine writes it; an unknown one as it is."""
+        same = str.lower if self.ignores_case else str
+        words = {same(theirs): ours for ours, theirs in self.spellings.items()}
+        ours = {same(word): word for word in self.spellings}
+        return words.get(same(method)) or ours.get(same(method)) or same(method)
+
+    def spelled(self, method: str) -> str:
+        """The engine's word for a method; an unknown one as it is (the engine's parser judges it)."""
+        return self.spellings.get(method) or (method.upper() if self.ignores_case else method)
