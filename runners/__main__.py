@@ -1,4 +1,4 @@
-"""The command line: `specverdict COMMAND`, or `specverdict COMMAND`. Bad input is one sentence and exit code 2."""
+"""The command line: `specverdict COMMAND`, or `python -m runners COMMAND`. Bad input: one sentence and exit code 2."""
 
 import argparse
 import errno
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from runners import __version__
 from runners.core.errors import UserError
 
-# A disk or a path that was given; any other OSError is a fault of ours and shows itself whole.
+# What a full disk or a wrong path raises. Any other OSError is a defect of ours and keeps its traceback.
 DISK_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG),
 }
@@ -27,38 +27,52 @@ class Command(NamedTuple):
 COMMANDS: dict[str, dict[str, Command]] = {
     "everyday": {
         "report": Command("run_report", "Measure what is missing, analyse it and build the book.", "--depth quick"),
-        "plan": Command("show_plan", "Print each exact command, its environment and its time; start nothing.", ""),
-        "preflight": Command("preflight.all_checks", "Look for what would fail, in seconds, before a long load.", ""),
+        "plan": Command(
+            "show_plan",
+            "Print each exact command of a report, its environment and its time; start nothing.",
+            "--depth full",
+        ),
+        "preflight": Command(
+            "preflight.all_checks", "Find in seconds what would fail after a long load.", "--profile my-box"
+        ),
         "rehearse": Command(
             "rehearse", "Run a whole report against stand-in engines; nothing is measured.", "--faults"
         ),
-        "measure": Command("measure", "Measure one configuration.", "--configuration llamacpp-base"),
+        "measure": Command(
+            "measure", "Measure the missing cells of one configuration.", "--configuration llamacpp-base"
+        ),
         "serve": Command("serve_winner", "Start the configuration that the verdict chose.", "--use single_stream"),
-        "book": Command("build_book", "Build the book from runs that are there.", "--runs local"),
-        "read": Command("read_log", "Tell what a log, a /metrics text or a /server_info says.", "server.log"),
+        "book": Command("build_book", "Build the book from existing runs; nothing is measured.", "--runs local"),
+        "read": Command("read_log", "Show what an existing log, /metrics text or /server_info says.", "server.log"),
         "compare": Command("compare", "Set two sets of runs side by side, ratio by ratio.", "published local"),
-        "share": Command("share_runs", "Pack a profile's runs into one archive.", "--out mine.tar.gz"),
-        "new-profile": Command("new_profile", "Look at this machine and write a profile for it.", "mine --model DIR"),
+        "share": Command(
+            "share_runs", "Pack a profile's runs into one archive for another person.", "--out mine.tar.gz"
+        ),
+        "new-profile": Command(
+            "new_profile", "Look at this machine and write a profile for it.", "my-box --model /models/target"
+        ),
         "setup": Command("prepare", "Make the engine environments and the model.", "--engine vllm"),
     },
     "drafter": {
         "drafter": Command("make_drafter", "Make the profile's own EAGLE-3 drafter.", "--stage train"),
         "align": Command("measure_alignment", "Compare states, served and replayed accept lengths.", "--part states"),
-        "diagnose": Command("diagnose", "Say why a drafter fails.", "--configuration vllm-eagle3-aligned"),
-        "forecast": Command("forecast", "Forecast speed-ups of what is not measured yet.", "--profile lab-cpu-sweeps"),
+        "diagnose": Command("diagnose", "Find out why a drafter fails.", "--configuration vllm-eagle3-aligned"),
+        "forecast": Command("forecast", "Forecast the speed-ups of what is not measured yet.", "--depth full"),
     },
     "maintain": {
-        "publish": Command("publish_runs", "Copy local runs to data/runs, to be committed.", "--machine no-amx"),
+        "publish": Command(
+            "publish_runs", "Copy local runs to data/runs, where they can be committed.", "--machine no-amx"
+        ),
         "readme": Command("write_readme", "Write the verdict and its picture into the README.", ""),
-        "audit-sglang": Command("audit_sglang", "Read what each SGLang release does from its wheel.", ""),
-        "patch": Command("patch_sglang", "Check or patch Kimi-K2.5's EAGLE-3 methods in an SGLang.", "check"),
+        "audit-sglang": Command("audit_sglang", "Read from its wheel what each SGLang release does.", ""),
+        "patch": Command("patch_sglang", "Add Kimi-K2.5's EAGLE-3 methods to an installed SGLang.", "check"),
     },
 }
 BY_NAME = {name: command for group in COMMANDS.values() for name, command in group.items()}
 
 
 def overview() -> str:
-    """All commands by group, a line each: what `specverdict --help` prints."""
+    """All commands by group, one line each: what `specverdict --help` prints."""
     lines = [
         "usage: specverdict COMMAND ...",
         "",
@@ -69,8 +83,8 @@ def overview() -> str:
     return "\n".join([*lines, "", "specverdict COMMAND --help shows a command's options."])
 
 
-def parsed(name: str, words: list[str]) -> tuple[argparse.Namespace, str]:
-    """(a command's arguments, its module). Only that module is imported: a plan should not wait for pandas."""
+def parse(name: str, words: list[str]) -> tuple[argparse.Namespace, str]:
+    """(a command's arguments, its module). Only that module is imported: `read` needs no chart library."""
     command = BY_NAME[name]
     module = f"runners.commands.{command.module}"
     example = " ".join(f"example: specverdict {name} {command.example}".split())
@@ -91,14 +105,14 @@ def main(argv: list[str] | None = None) -> int:
         print(f"specverdict {__version__}")
         return 0
     if words[0] not in BY_NAME:
-        print(f"error: there is no command '{words[0]}'; there are {', '.join(BY_NAME)}", file=sys.stderr)
+        print(f"error: '{words[0]}' is not a command; use one of {', '.join(BY_NAME)}", file=sys.stderr)
         return 2
-    # A polite kill is an interrupt like Ctrl-C: everything that was started comes down first.
+    # SIGTERM is handled like Ctrl-C, so that every server that was started is stopped first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # a closed terminal too, unless nohup asked otherwise
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # a closed terminal too, but not under nohup
         signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
-        args, module = parsed(words[0], words[1:])
+        args, module = parse(words[0], words[1:])
         return importlib.import_module(module).main(args) or 0
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -106,12 +120,12 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
-        where = error.filename or "the disk"
+        path = error.filename or "the disk"
         advice = "free space or fix its permissions, then run again; finished cells are kept"
-        print(f"error: {where}: {error.strerror}; {advice}", file=sys.stderr)
+        print(f"error: {path}: {error.strerror}; {advice}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("stopped; finished cells are kept, run the same command again to go on", file=sys.stderr)
+        print("stopped; finished cells are kept, run the same command again to continue", file=sys.stderr)
         return 130
 
 

@@ -1,7 +1,8 @@
-"""What each SGLang release does, read from its published wheel's syntax trees: methods, layer ids, accept rate, cap.
+"""`specverdict audit-sglang`: what each SGLang release does, read from the syntax trees of its published wheel.
 
-    specverdict audit-sglang      writes data/reported/sglang_releases.csv
-Nothing is installed or imported; a wheel is fetched, read and thrown away. Words in comments do not count.
+Methods of Kimi-K2.5, layer ids, the formula of the accept rate and the default cap go to
+data/reported/sglang_releases.csv. Nothing is installed or imported: a wheel is downloaded, parsed and deleted.
+Comments do not count.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from runners.core.errors import UserError
 from runners.core.paths import DATA
 from runners.engines import environments, sglang_patch
 
-PLACE = DATA / "reported" / "sglang_releases.csv"
+TABLE = DATA / "reported" / "sglang_releases.csv"
 RELEASES = (
     *("0.5.7", "0.5.8", "0.5.8.post1", "0.5.9", "0.5.10", "0.5.10.post1", "0.5.11", "0.5.12", "0.5.12.post1"),
     *("0.5.13", "0.5.13.post1", "0.5.14", "0.5.15", "0.5.15.post1", "0.5.16", "0.5.17", "0.5.18", "0.5.19"),
@@ -30,17 +31,18 @@ ABSENT = "absent"
 
 
 def write(say: Callable[[str], None] = print) -> int:
+    """Read every release and write the table; `say` gets one line a release."""
     rows = []
     for version in RELEASES:
         rows.append(audit_release(version))
         say(f"SGLang {version}: {rows[-1]}")
-    pd.DataFrame(rows).to_csv(PLACE, index=False)
-    say(f"{len(rows)} releases in {PLACE.relative_to(DATA.parent)}")
+    pd.DataFrame(rows).to_csv(TABLE, index=False)
+    say(f"{len(rows)} releases in {TABLE.relative_to(DATA.parent)}")
     return 0
 
 
 def audit_release(version: str) -> dict[str, str]:
-    """One release's row; UserError when its wheel cannot be fetched."""
+    """One release's row; UserError when its wheel cannot be downloaded."""
     with tempfile.TemporaryDirectory() as scratch:
         argv = ["-m", "pip", "download", "-q", "--no-deps", "--no-input", "--no-color", f"sglang=={version}"]
         done = subprocess.run([sys.executable, *argv, "-d", scratch], capture_output=True, text=True)
@@ -54,7 +56,7 @@ def audit_release(version: str) -> dict[str, str]:
 
 
 def audit(sources: dict[str, str]) -> dict[str, str]:
-    """sources: path in the wheel -> text. Every value is a word for a table; "absent" where there is none."""
+    """One row of words. sources: path in the wheel -> text. "absent" marks what a release does not have."""
     kimi = sources.get("sglang/srt/models/kimi_k25.py")
     methods = sglang_patch.delegations(kimi) if kimi else None
     row = {"kimi_k25": "present" if kimi else ABSENT}
@@ -76,12 +78,12 @@ def _words(method: sglang_patch.Delegation) -> str:
 
 
 def _with(sources: dict[str, str], word: str) -> Iterator[str]:
-    """Only files that hold the word are parsed: a tree of the whole package takes minutes."""
+    """The sources that hold the word: parsing the whole package takes minutes."""
     return (text for _, text in sorted(sources.items()) if word in text)
 
 
 def plus_one(source: str) -> str:
-    """When `set_eagle3_layers_to_capture` adds one to the ids: always, "first id is 1", never, or absent."""
+    """When `set_eagle3_layers_to_capture` adds one to the layer ids: always, "first id is 1", never, or absent."""
     for function in _functions(source, "set_eagle3_layers_to_capture"):
         added = [n for n in ast.walk(function) if isinstance(n, ast.ListComp) and "+ 1" in ast.unparse(n.elt)]
         if not added:
@@ -92,7 +94,10 @@ def plus_one(source: str) -> str:
 
 
 def accept_rate(source: str) -> str | None:
-    """How the decode line's accept rate is formed: over D, the bonus counted, or over D - 1 without it."""
+    """The formula of the decode line's accept rate: over D (bonus token counted) or D - 1; None where it has none.
+
+    AL: accept length; D: `speculative_num_draft_tokens`, the bonus token included.
+    """
     for function in ast.walk(ast.parse(source)):
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -108,7 +113,7 @@ def accept_rate(source: str) -> str | None:
 
 
 def default_caps(source: str) -> set[int]:
-    """Numbers that are assigned to max_running_requests and that a warning says speculation brings."""
+    """Numbers assigned to max_running_requests that a warning in the same file names as speculation's cap."""
     tree = ast.parse(source)
     texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     announced = {int(m[1]) for t in texts if (m := re.search(r"reset to (\d+) for speculative decoding", t))}
@@ -132,8 +137,9 @@ def _functions(source: str, name: str) -> Iterator[ast.FunctionDef]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None: it reads every release."""
+    """None: every release is read."""
 
 
 def main(args: argparse.Namespace) -> int:
+    """Write the table."""
     return write()

@@ -1,4 +1,4 @@
-"""`specverdict book`: build the book from runs that are there; nothing is measured."""
+"""`specverdict book`: build the book from existing runs; nothing is measured."""
 
 import argparse
 
@@ -9,12 +9,13 @@ from runners.report import archive, book
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
     arguments.add_profile(parser)
     parser.add_argument("--runs", default="published", help="published, local, a folder, or an archive of `share`")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Build it and print its first page; an archive brings its own profile."""
+    """Build the book and print the path of its first page. An archive brings its own profile."""
     runs = archive.runs_root(args.runs)
     if archive.is_archive(args.runs):
         index = book.build(runs, archive.profile_of(runs), paths.BUILD / "book")

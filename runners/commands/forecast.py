@@ -1,4 +1,4 @@
-"""`specverdict forecast`: forecast the speed-up of what is not measured yet; the book scores it after."""
+"""`specverdict forecast`: forecast the speed-up of what is not measured yet; the book scores it afterwards."""
 
 import argparse
 from pathlib import Path
@@ -12,12 +12,12 @@ from runners.profiles.profile import Profile
 
 
 def show(profile: Profile, depth: str | None, runs: Path) -> int:
-    """`specverdict forecast`: write them and print them; UserError when nothing measured tells any."""
+    """Write the new forecasts and print them; UserError when the measured cells allow none."""
     before = len(read(runs, profile.name))
     if not write(profile, depth, runs):
         raise UserError(
-            f"Nothing to forecast for {profile.name}: every speculative point is measured, or no cells tell its "
-            "engine's step cost and its drafter's acceptance yet."
+            f"Nothing to forecast for {profile.name}: every speculative point is measured, or the step cost of its "
+            "engine and the acceptance of its drafter are not measured yet. Measure one more configuration first."
         )
     made = read(runs, profile.name).iloc[before:]
     print(made[[*PLACE, "tokens_per_step", "speed_up", "speed_up_lo", "speed_up_hi", "length_from"]].to_string())
@@ -25,10 +25,12 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
     arguments.add_profile(parser)
     arguments.add_depth(parser)
     arguments.add_runs(parser, "local")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Write and print forecasts."""
     return show(load(args.profile), args.depth, paths.runs_root(args.runs))

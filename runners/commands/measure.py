@@ -1,4 +1,4 @@
-"""`specverdict measure`: measure one configuration."""
+"""`specverdict measure`: measure the missing cells of one configuration."""
 
 import argparse
 
@@ -9,15 +9,16 @@ from runners.profiles.load import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
     arguments.add_profile(parser)
     arguments.add_depth(parser)
     arguments.add_runs(parser, "local")
-    parser.add_argument("--configuration", required=True, help="one of the profile's")
-    parser.add_argument("--round", type=int, help="one server start of several (default: all of them)")
+    parser.add_argument("--configuration", required=True, help="a name from the profile")
+    parser.add_argument("--round", type=int, help="only this server start, from 0 (default: all)")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure what is missing of one configuration; UserError when its engine cannot be installed or started."""
+    """Measure and print the outcome; UserError when the engine cannot be installed or started."""
     profile, runs = load(args.profile), paths.runs_root(args.runs)
     outcome = measure_configuration.configuration(
         profile, args.configuration, args.depth, runs, args.round, strict=True

@@ -1,4 +1,4 @@
-"""`specverdict patch`: Kimi-K2.5's EAGLE-3 methods in an installed SGLang (engines/sglang_patch.py)."""
+"""`specverdict patch`: add Kimi-K2.5's EAGLE-3 methods to an installed SGLang (engines/sglang_patch.py)."""
 
 import argparse
 from pathlib import Path
@@ -7,13 +7,14 @@ from runners.engines import sglang_patch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("check", "apply", "revert"))
-    parser.add_argument("--sglang", metavar="FOLDER", help=".../site-packages/sglang")
-    parser.add_argument("--python", help="the Python whose SGLang it is (default: python3)")
+    """The command's options."""
+    parser.add_argument("action", choices=("check", "apply", "revert"), help="look only, add the methods, or undo it")
+    parser.add_argument("--sglang", metavar="FOLDER", help="the package to look at: .../site-packages/sglang")
+    parser.add_argument("--python", help="the Python that has SGLang installed (default: python3)")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Exit code of `check`: 0 when nothing is to do, 1 when the patch is needed."""
+    """`check` exits with 0 when nothing needs to be done, with 1 when the patch is needed."""
     found = sglang_patch.find(Path(args.sglang) if args.sglang else None, args.python)
     if args.action == "check":
         state, sentence = sglang_patch.check(found)

@@ -1,4 +1,4 @@
-"""`specverdict publish`: copy local runs to data/runs, to be committed."""
+"""`specverdict publish`: copy local runs to data/runs, where they can be committed."""
 
 import argparse
 
@@ -9,13 +9,14 @@ from runners.report import publish
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
     arguments.add_profile(parser)
     arguments.add_runs(parser, "local")
-    parser.add_argument("--machine", metavar="NAME", help="keep them beside the published ones: data/elsewhere/NAME")
+    parser.add_argument("--machine", metavar="NAME", help="publish them as another machine's: data/elsewhere/NAME")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Copy and analyse, or keep them as another machine's."""
+    """Copy the runs and run the chapters on them; with --machine, keep them as another machine's."""
     profile, runs = load(args.profile), paths.runs_root(args.runs)
     if args.machine is not None:
         return publish.elsewhere(profile, runs, args.machine)

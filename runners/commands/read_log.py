@@ -1,7 +1,7 @@
-"""`specverdict read FILE`: what a log, a metrics text or a /server_info that somebody already has says.
+"""`specverdict read FILE`: what an existing log, /metrics text or /server_info shows.
 
-Engine and generation, load phases with times, acceptance with the definition the engine used and the recomputed
-one, running and queued requests, the outcome, the first real cause, and what to try.
+Engine and generation, load phases with times, acceptance by the engine's own definition and recomputed, running and
+queued requests, the outcome, the first real cause, and what to try.
 """
 
 import argparse
@@ -17,14 +17,14 @@ from runners.core.errors import UserError
 from runners.readers.records import Counters, LogReading
 from runners.readers.registry import all_readers, names, reader
 
-SAMPLE = 4000  # lines that are enough to tell whose log it is
+SAMPLE = 4000  # lines that are enough to recognise the engine
 SHOWN = 8  # acceptance lines printed; --json has them all
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _METRIC = re.compile(r"^(\w+):\w+(?:\{[^}]*\})? [-+0-9.eNaIn]+$")
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """The file's lines, without a terminal's colours; UserError when it cannot be read."""
+    """The file's lines without terminal colours; UserError when it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
             for line in handle:
@@ -51,8 +51,8 @@ def log_engine(path: Path) -> str:
     best = max(scores, key=scores.get)
     if scores[best][0] == 0:
         raise UserError(
-            f"{path} looks like no log of {', '.join(names())} (no load phase, no acceptance line); name the "
-            "engine with --engine if it is one."
+            f"{path} was not recognised as a log of {', '.join(names())}: it has no load phase and no "
+            "acceptance line. If it is one, name the engine with --engine."
         )
     return best
 
@@ -66,13 +66,16 @@ def server_info(path: Path, engine: str | None = None) -> dict | None:
         found = json.loads("".join(lines_of(path)))
         return readers[0].read_server_info(found) if readers and "internal_states" in found else None
     except (ValueError, TypeError):
-        return None  # a log whose first line begins so, or another program's answer
+        return None  # a log whose first line begins with a brace, or another program's answer
 
 
 def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = None) -> LogReading | Counters | dict:
-    """The reading of a log, the counters of a metrics text, or what a /server_info tells."""
+    """The reading of a log, the counters of a /metrics text, or the fields of a /server_info.
+
+    engine: whose file it is, else it is recognised by its content. UserError when it is not.
+    """
     if not path.is_file():
-        raise UserError(f"No file {path}; give a log, a saved /metrics text or a saved /server_info.")
+        raise UserError(f"There is no file {path}; give a log, a saved /metrics text or a saved /server_info.")
     if info := server_info(path, engine):
         return info
     kind = metrics_engine(path)
@@ -83,6 +86,7 @@ def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = N
 
 
 def show(file: str, engine: str | None, as_json: bool, num_draft_tokens: int | None) -> int:
+    """Print the reading, in words or as JSON."""
     found = read(Path(file), engine, num_draft_tokens)
     if as_json:
         print(json.dumps(found if isinstance(found, dict) else dataclasses.asdict(found), indent=1))
@@ -96,6 +100,7 @@ def show(file: str, engine: str | None, as_json: bool, num_draft_tokens: int | N
 
 
 def metrics_words(c: Counters) -> list[str]:
+    """A /metrics text in words. Its counters hold all requests since the server's start, warm-up included."""
     words = [f"source      {c.source}"]
     words.append(f"requests    running {_number(c.running)}, queued {_number(c.queued)}")
     words.append(f"counts      steps {_number(c.steps)}, drafted {_number(c.drafted)}, accepted {_number(c.accepted)}")
@@ -125,8 +130,24 @@ def info_words(info: dict) -> list[str]:
 
 
 def log_words(r: LogReading) -> list[str]:
+    """A log in words: phases, acceptance, load and outcome."""
     words = [f"engine      {r.engine}" + (f", {r.generation}" if r.generation else "")]
     words += [f"phase       {p.name}" + (f" at {p.at}" if p.at else "") for p in r.phases]
+    words += _acceptance_words(r)
+    if r.running_max is not None:
+        words.append(f"requests    {r.running_max} running at most")
+    words.append(f"outcome     {r.outcome}")
+    if r.cause:
+        words.append(f"cause       {r.cause} [{r.cause_kind}]")
+    if r.advice:
+        words.append(f"try         {r.advice}")
+    words.append(f"lines       {r.lines:,}, of which {r.unknown_lines:,} are in no form that this reader knows")
+    return words
+
+
+def _acceptance_words(r: LogReading) -> list[str]:
+    """The last acceptance lines as printed and recomputed, and all of them pooled (a ratio of sums)."""
+    words = []
     drafted = [a for a in r.acceptance if not a.idle]
     for a in drafted[-SHOWN:]:
         parts = [f"accept length {a.accept_length:.2f}" if a.accept_length is not None else "accept length -"]
@@ -144,14 +165,6 @@ def log_words(r: LogReading) -> list[str]:
         tokens = sum(a.drafted for a in counted)
         share = sum(a.accepted for a in counted) / tokens
         words.append(f"pooled      draft acceptance {share:.1%} of {tokens:,} drafted tokens")
-    if r.running_max is not None:
-        words.append(f"requests    {r.running_max} running at most")
-    words.append(f"outcome     {r.outcome}")
-    if r.cause:
-        words.append(f"cause       {r.cause} [{r.cause_kind}]")
-    if r.advice:
-        words.append(f"try         {r.advice}")
-    words.append(f"lines       {r.lines:,}, of which {r.unknown_lines:,} in no form this reader knows")
     return words
 
 
@@ -160,11 +173,13 @@ def _number(value: float | None) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
     parser.add_argument("file", help="a log, a saved /metrics text or a saved /server_info")
-    parser.add_argument("--engine", choices=names(), help="whose it is, if it is not recognised")
+    parser.add_argument("--engine", choices=names(), help="whose file it is, if it is not recognised")
     parser.add_argument("--json", action="store_true", help="the whole reading as JSON")
-    parser.add_argument("--num-draft-tokens", type=int, help="SGLang's setting, where the log does not tell it")
+    parser.add_argument("--num-draft-tokens", type=int, help="SGLang's setting, if the log does not show it")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print what the file shows."""
     return show(args.file, args.engine, args.json, args.num_draft_tokens)

@@ -1,7 +1,7 @@
-"""`make report`: run the whole graph, follow it with one progress line, end with the verdict.
+"""`specverdict report`: run the whole graph, follow it with one progress line, end with the verdict.
 
-Snakemake runs the notebooks; this program only watches the event file they write to, so that a person
-sees what is running, how far it is and how long is left.
+Snakemake runs the notebooks. This command watches the event file that they write to, so that a person sees what is
+running, how far it is and how much time is left.
 """
 
 import argparse
@@ -13,7 +13,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from runners.analyse import forecasts
 from runners.analyse.verdict import store
@@ -33,6 +35,32 @@ from runners.report.chapters import verdict as verdict_chapter
 
 # What an engine spends loading and answering; the rest of a report is our own.
 ENGINE_WORK = ("start", "warm-up", "cell")
+# Each signal to Snakemake's group and how long to wait for it to end before the next one (None: as long as it takes).
+STOP_SIGNALS = ((signal.SIGINT, 20), (signal.SIGTERM, 10), (signal.SIGKILL, None))
+ERROR_LINE = re.compile(r"([\w.]*(?:Error|Exception|Unavailable)): (.+)")
+# These only say that a notebook or a step failed; the reason stands in an earlier line.
+WRAPPERS = ("PapermillExecutionError", "CalledProcessError", "WorkflowError")
+
+
+@dataclass(frozen=True)
+class ReportRun:
+    """What one report is asked to do. `profile_argument` and `runs_argument` are passed on to Snakemake as given."""
+
+    profile: Profile
+    profile_argument: str
+    depth: str
+    runs_argument: str
+    only: list[str] | None = None
+
+    @property
+    def runs(self) -> Path:
+        """The folder that the runs are written to."""
+        return paths.runs_root(self.runs_argument)
+
+    @property
+    def configurations(self) -> list[str]:
+        """The configurations that are measured, in the profile's order or in that of `--only`."""
+        return self.only or self.profile.at_depth(self.depth)
 
 
 def report(
@@ -43,97 +71,101 @@ def report(
     dry_run: bool = False,
     only: list[str] | None = None,
 ) -> int:
-    """Returns the exit code; UserError for bad input before anything is started."""
-    runs = paths.runs_root(runs_argument)
+    """Returns the exit code; UserError for bad input, before anything is started."""
     depth = depth or profile.workload.default_depth
     profile.depth(depth)
     for name in only or []:
         profile.configuration(name)
-    steps = _steps_to_run(profile, depth, runs, only)
+    run = ReportRun(profile, profile_argument, depth, runs_argument, only)
+    steps = _steps_to_run(run)
     force = ["--forcerun", "analyse", *steps]
     if dry_run:
-        show_plan.show(profile, depth, runs)
-        return _snakemake(
-            profile_argument, depth, runs_argument, only, ["--dry-run", "--quiet", "rules", *force]
-        ).wait()
-    runs.mkdir(parents=True, exist_ok=True)
+        show_plan.show(profile, depth, run.runs)
+        return _snakemake(run, ["--dry-run", "--quiet", "rules", *force]).wait()
+    run.runs.mkdir(parents=True, exist_ok=True)
     prepare_report(profile, only)
     for step in steps:
         # Snakemake runs only the first of several forced steps of a chain; a step without output always runs.
         (paths.ROOT / step).unlink(missing_ok=True)
-    forecast = forecasts.write(profile, depth, runs)
+    forecast = forecasts.write(profile, depth, run.runs)
     if forecast:
         print(f"{forecast} speed-ups are forecast before anything is measured ({forecasts.FILE})", flush=True)
-    clock = estimate.Clock(profile, paths.PUBLISHED_RUNS, runs)
-    estimates = estimate.estimate(profile, depth, runs, clock)
-    names = only or profile.at_depth(depth)
-    expected = sum(estimates[name].total for name in names)
-    cells = {
-        points.label(name, point): clock.cell(name, point)
-        for name in names
-        for point in cell_key.missing(profile, name, depth, runs)
-    }
-    basis = estimates[names[0]].basis
-    print(
-        f"{profile.name}, {depth}: {len(cells)} cells to measure, "
-        f"about {format.minutes(expected)} (by {basis}), then the book",
-        flush=True,
-    )
-    events = paths.BUILD / "events.jsonl"
-    events.parent.mkdir(parents=True, exist_ok=True)
-    events.write_text("")
-    os.environ[progress.VARIABLE] = str(events)
-    began = time.monotonic()
-    log = paths.BUILD / "report.log"
-    with open(log, "w") as out:
-        options = ["--quiet", "rules", "progress", *force]
-        child = _snakemake(profile_argument, depth, runs_argument, only, options, out)
-        try:
-            follower = ProgressLine(events, cells, expected)
-            while child.poll() is None:
-                follower.show()
-                time.sleep(1)
-            follower.show(last=True)
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave the group running
-            _stop(child)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-    wall = time.monotonic() - began
-    if child.returncode != 0:
-        raise UserError(f"The report stopped: {_why(log)} (everything it printed: {log}); finished cells are kept.")
-    _close(profile, profile_argument, runs, depth, wall, follower.spent)
+    cells, expected_s = _announce(run)
+    wall_s, spent = _execute(run, ["--quiet", "rules", "progress", *force], cells, expected_s)
+    _write_timing(run, wall_s, spent)
+    _print_result(run)
     return 0
 
 
-def _stop(child: subprocess.Popen) -> None:
-    """On any way out: end Snakemake's group; a notebook's kernel ends with papermill, its server with the kernel."""
-    for number, patience_s in ((signal.SIGINT, 20), (signal.SIGTERM, 10), (signal.SIGKILL, None)):
-        if child.poll() is not None:
-            return
-        os.killpg(child.pid, number)
-        try:
-            child.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            continue
-
-
-def _steps_to_run(profile: Profile, depth: str, runs: Path, only: list[str] | None) -> list[str]:
+def _steps_to_run(run: ReportRun) -> list[str]:
     """Snakemake's targets that must run: the steps with something to measure.
 
     The ledger knows what is missing (settings may have changed, a cell may be void); file times do not.
     """
     return [
-        f"build/steps/{profile.name}/{depth}/run_{name}-{round_}.ipynb"
-        for name in only or profile.at_depth(depth)
-        for round_ in range(profile.depth(depth).rounds)
-        if cell_key.missing(profile, name, depth, runs, round_)
+        f"build/steps/{run.profile.name}/{run.depth}/run_{name}-{round_}.ipynb"
+        for name in run.configurations
+        for round_ in range(run.profile.depth(run.depth).rounds)
+        if cell_key.missing(run.profile, name, run.depth, run.runs, round_)
     ]
 
 
-def _snakemake(
-    profile_argument: str, depth: str, runs: str, only: list[str] | None, options: list[str], out=None
-) -> subprocess.Popen:
-    config = {"profile": profile_argument, "depth": depth, "runs": runs, "only": ",".join(only or [])}
+def _announce(run: ReportRun) -> tuple[dict[str, float], float]:
+    """Print how much is measured and how long it takes.
+
+    Returns ({label of a missing cell: seconds expected}, seconds expected in all, with starts and warm-ups).
+    """
+    profile, depth = run.profile, run.depth
+    clock = estimate.Clock(profile, paths.PUBLISHED_RUNS, run.runs)
+    estimates = estimate.estimate(profile, depth, run.runs, clock)
+    expected_s = sum(estimates[name].total for name in run.configurations)
+    cells = {
+        points.label(name, point): clock.cell(name, point)
+        for name in run.configurations
+        for point in cell_key.missing(profile, name, depth, run.runs)
+    }
+    print(
+        f"{profile.name}, {depth}: {len(cells)} cells to measure, about {format.minutes(expected_s)} "
+        f"(by {estimates[run.configurations[0]].basis}), then the book",
+        flush=True,
+    )
+    return cells, expected_s
+
+
+def _execute(
+    run: ReportRun, options: list[str], cells: dict[str, float], expected_s: float
+) -> tuple[float, Counter[str]]:
+    """Run the graph and follow it; (seconds, seconds by kind of work). UserError with the reason when it fails."""
+    events, log = paths.BUILD / "events.jsonl", paths.BUILD / "report.log"
+    events.parent.mkdir(parents=True, exist_ok=True)
+    events.write_text("")
+    os.environ[progress.VARIABLE] = str(events)  # the notebooks' kernels inherit it
+    began = time.monotonic()
+    with open(log, "w") as out:
+        child = _snakemake(run, options, out)
+        try:
+            line = ProgressLine(events, cells, expected_s)
+            while child.poll() is None:
+                line.show()
+                time.sleep(1)
+            line.show(last=True)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave the group running
+            _stop(child)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if child.returncode != 0:
+        raise UserError(f"The report stopped: {_reason(log)} (full output: {log}); finished cells are kept.")
+    return time.monotonic() - began, line.spent
+
+
+def _snakemake(run: ReportRun, options: list[str], out: IO[str] | None = None) -> "subprocess.Popen[bytes]":
+    """Start Snakemake in a process group of its own, so that Ctrl-C reaches us and we end the group in order."""
+    config = {
+        "profile": run.profile_argument,
+        "depth": run.depth,
+        "runs": run.runs_argument,
+        "only": ",".join(run.only or []),
+    }
     argv = [sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile")]
     # A run takes the whole machine (its rule says so); the chapters after the runs need one core each.
     argv += ["--cores", "2"]
@@ -143,59 +175,75 @@ def _snakemake(
         "PYTHONPATH": str(paths.ROOT),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
-    # A group of its own: Ctrl-C reaches us, and we end the group in order.
     return subprocess.Popen(
         argv, stdout=out, stderr=subprocess.STDOUT if out else None, env=env, start_new_session=True
     )
 
 
-def _why(log: Path) -> str:
-    """The error a notebook ended with, out of everything that Snakemake and papermill printed."""
-    wrappers = ("PapermillExecutionError", "CalledProcessError", "WorkflowError")
+def _stop(child: "subprocess.Popen[bytes]") -> None:
+    """On any way out: end Snakemake's group; a notebook's kernel ends with papermill, its server with the kernel."""
+    for number, patience_s in STOP_SIGNALS:
+        if child.poll() is not None:
+            return
+        os.killpg(child.pid, number)
+        try:
+            child.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _reason(log: Path) -> str:
+    """The error that a notebook ended with, out of everything that Snakemake and papermill printed."""
     lines = log.read_text(errors="replace").splitlines()
     for line in reversed(lines):
-        found = re.match(r"([\w.]*(?:Error|Exception|Unavailable)): (.+)", line)
-        if found and not found[1].endswith(wrappers):
+        found = ERROR_LINE.match(line)
+        if found and not found[1].endswith(WRAPPERS):
+            # Our own errors are whole sentences; any other needs its class to be understood.
             return found[2][:400] if found[1].endswith(("UserError", "EngineUnavailable")) else line[:400]
-    return lines[-1][:400] if lines else "without a word"
+    return lines[-1][:400] if lines else "Snakemake printed nothing"
 
 
-def _close(profile: Profile, profile_argument: str, runs: Path, depth: str, wall: float, spent: Counter) -> None:
-    """The verdict table, the book's path, the command that serves it, and what the time went on."""
-
-    engine_s = sum(spent[k] for k in ENGINE_WORK)
-    own = wall - engine_s
-    parts = " · ".join(f"{k} {v:.0f} s" for k, v in sorted(spent.items()))
-    share = own / wall if wall else 0
+def _write_timing(run: ReportRun, wall_s: float, spent: Counter[str]) -> None:
+    """Print and keep what the time was spent on: the engines, and the report's own overhead."""
+    engine_s = sum(spent[kind] for kind in ENGINE_WORK)
+    own_s = wall_s - engine_s
+    share = own_s / wall_s if wall_s else 0
     print(
-        f"\n{wall / 60:.1f} min in all; engines loading and answering {engine_s:.0f} s; "
-        f"our own overhead {own:.0f} s ({share:.0%})"
+        f"\n{wall_s / 60:.1f} min in all; engines loading and answering {engine_s:.0f} s; "
+        f"our own overhead {own_s:.0f} s ({share:.0%})"
     )
-    print(f"  {parts}")
+    print("  " + " · ".join(f"{kind} {seconds:.0f} s" for kind, seconds in sorted(spent.items())))
     timing = {
-        "wall_s": wall,
+        "wall_s": wall_s,
         "engine_s": engine_s,
-        "own_s": own,
+        "own_s": own_s,
         "own_share": share,
-        "depth": depth,
+        "depth": run.depth,
         "spans_s": dict(spent),
     }
-    (runs / profile.name / f"report-{depth}.json").write_text(json.dumps(timing, indent=1) + "\n")
+    (run.runs / run.profile.name / f"report-{run.depth}.json").write_text(json.dumps(timing, indent=1) + "\n")
+
+
+def _print_result(run: ReportRun) -> None:
+    """The verdict's table, the claims in a sentence, the book's path, and the command that serves the winner."""
+    profile = run.profile
     print()
-    print(verdict_chapter.markdown(store.load(runs, profile.name)))
-    print(claims_chapter.claims_sentence(check.counts(check.of(runs, profile.name), profile.name)))
+    print(verdict_chapter.markdown(store.load(run.runs, profile.name)))
+    print(claims_chapter.claims_sentence(check.counts(check.of(run.runs, profile.name), profile.name)))
     print(f"\nbook:   {book.place(profile.simulated) / '_build' / 'html' / 'index.html'}")
-    print(f"serve:  make serve PROFILE={profile_argument}")
+    print(f"serve:  make serve PROFILE={run.profile_argument}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
     arguments.add_profile(parser)
     arguments.add_depth(parser)
     arguments.add_runs(parser, "local")
     parser.add_argument("--dry-run", action="store_true", help="print commands, environment and plan; start nothing")
-    parser.add_argument("--only", action="append", metavar="CONFIGURATION", help="only these configurations")
+    parser.add_argument("--only", action="append", metavar="CONFIGURATION", help="only this one; may be repeated")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Run the report; its exit code."""
     profile = load(args.profile)
     return report(profile, args.profile, args.depth, args.runs, dry_run=args.dry_run, only=args.only)

@@ -1,4 +1,4 @@
-"""`make serve`: start the configuration that the verdict chose, and stay in the foreground."""
+"""`specverdict serve`: start the configuration that the verdict chose, and stay in the foreground."""
 
 import argparse
 import time
@@ -18,11 +18,14 @@ from runners.serve.wait_until_ready import ServerDied, ServerStalled
 
 
 def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
-    """The configuration's name, from this machine's verdict, else from the published one."""
+    """The configuration's name, from the verdict of these runs, else from the published one.
+
+    use: single_stream, throughput or goodput. UserError when there is no verdict yet.
+    """
     for root in dict.fromkeys((runs, paths.PUBLISHED_RUNS)):
         if not store.place(root, profile.name).is_file():
             continue
-        found = store.load(root, profile.name)  # a damaged one is an error: the published one may say another thing
+        found = store.load(root, profile.name)  # a damaged verdict is an error: the published one may differ
         winner = found["uses"].get(use)
         if winner:
             return winner["configuration"]
@@ -34,6 +37,7 @@ def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
 
 @contextmanager
 def _ready(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
+    """A server that answers; UserError with its first error when it does not get that far."""
     try:
         with running(profile, name, log) as live:
             yield live
@@ -41,16 +45,21 @@ def _ready(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
         raise UserError(f"{error} (log: {log}).") from error
 
 
+def _with_port(profile: Profile, name: str, port: int) -> Profile:
+    """The profile with another port for this configuration's engine."""
+    if not 1 <= port <= 65535:
+        raise UserError(f"--port {port}: a port must be between 1 and 65535.")
+    engine = profile.configurations[name].engine
+    spec = profile.engines[engine].model_copy(update={"port": port})
+    return profile.model_copy(update={"engines": profile.engines | {engine: spec}})
+
+
 def serve(profile: Profile, runs: Path, configuration: str | None, use: str, port: int | None) -> int:
-    """Runs until Ctrl-C; UserError with the server's first error when it does not come up, or dies."""
+    """Run until Ctrl-C; UserError with the server's first error when it does not start, or dies."""
     name = configuration or chosen_by_verdict(profile, runs, use)
     profile.configuration(name)
     if port is not None:
-        if not 1 <= port <= 65535:
-            raise UserError(f"--port {port}: a port lies between 1 and 65535.")
-        engine = profile.configurations[name].engine
-        spec = profile.engines[engine].model_copy(update={"port": port})
-        profile = profile.model_copy(update={"engines": profile.engines | {engine: spec}})
+        profile = _with_port(profile, name, port)
     log = paths.BUILD / "logs" / profile.name / f"serve-{name}.log"
     print(f"starting {name} ({profile.configurations[name].title})", flush=True)
     with _ready(profile, name, log) as live:
@@ -66,14 +75,16 @@ def serve(profile: Profile, runs: Path, configuration: str | None, use: str, por
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
     arguments.add_profile(parser)
     arguments.add_runs(parser, "local")
-    parser.add_argument("--configuration", help="another one than the verdict's")
+    parser.add_argument("--configuration", help="serve this one instead of the verdict's")
     uses = ("single_stream", "throughput", "goodput")
-    parser.add_argument("--use", choices=uses, default="throughput", help="which verdict to follow")
-    parser.add_argument("--port", type=int)
+    parser.add_argument("--use", choices=uses, default="throughput", help="which verdict to follow (throughput)")
+    parser.add_argument("--port", type=int, help="listen here (default: the profile's port, else a free one)")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Serve until stopped."""
     profile, runs = load(args.profile), paths.runs_root(args.runs)
     return serve(profile, runs, args.configuration, args.use, args.port)

@@ -77,11 +77,13 @@ def test_a_server_info_tells_the_cap_in_force(tmp_path):
     assert json.loads(said(text, "--json").stdout)["num_draft_tokens"] == 4
     for other in ('{"internal_states": [{"effective_max_running_requests_per_dp": "many"}]}', '{"a": 1}', "{"):
         text.write_text(other)
-        with pytest.raises(UserError, match="looks like no log"):
+        with pytest.raises(UserError, match="was not recognised as a log"):
             read_log.read(text)
 
 
-@pytest.mark.parametrize(("text", "words"), [(None, "No file"), ("nothing of the kind\n", "looks like no log")])
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "There is no file"), ("nothing of the kind\n", "was not recognised as a log")]
+)
 def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
     place = tmp_path / "x"
     if text is not None:

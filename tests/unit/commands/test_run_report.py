@@ -86,7 +86,7 @@ def test_a_stopped_report_quotes_the_notebooks_own_error(tmp_path):
         "runners.errors.UserError: Port 1 is in use; stop it.\npapermill.exceptions.PapermillExecutionError: \n"
         "CalledProcessError in file Snakefile\nWorkflowError:\nAt least one job did not complete successfully.\n"
     )
-    assert run_report._why(log) == "Port 1 is in use; stop it."
+    assert run_report._reason(log) == "Port 1 is in use; stop it."
 
 
 @pytest.mark.parametrize("kind", ["vllm", "llamacpp", "sglang"])
