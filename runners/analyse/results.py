@@ -97,7 +97,7 @@ def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
     for folder in folders(runs_root, profile):
         path = folder / "cells.jsonl"
         if path.is_file():
-            rows += resolve(ledger_lines(path, whole=True))
+            rows += resolve(ledger_lines(path))
     known = [*FIXED, *EXTRA, "attempts"]
     extra = sorted({name for row in rows for name in row} - set(known))
     frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)

@@ -1,4 +1,8 @@
-"""One cell after another: the client, the gates, the ledger.
+"""One cell after another: the client, what is observed, the gates, the ledger.
+
+    measure_configuration   starts the server and walks the missing cells      cell_key     what determines a cell
+    cell                    one cell: observation, then judge, then cell_row   estimate     how long it will take
+    client, monitors        what is measured with                              ledger       where it is kept
 
 Writes rows and judges cells; averages nothing. What the rows mean is the room `analyse`.
 """

@@ -22,7 +22,10 @@ PUBLISHED_SCRIPTS = {
 
 
 def neutral_word(word: str) -> str:
-    """A word of a command line as a key holds it: one of our own scripts by its content, anything else as it is."""
+    """A word of a command line as a key holds it: one of our own scripts by its content, anything else as it is.
+
+    A script that moved is the same script; one with another content may serve otherwise.
+    """
     path = Path(word)
     if path.suffix != ".py" or not path.is_relative_to(paths.ROOT / "runners"):
         return word
@@ -31,19 +34,22 @@ def neutral_word(word: str) -> str:
 
 
 def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, Any]:
-    """All that determines a cell. Paths are neutral and the port is left out: they change nothing measured."""
+    """All that determines a cell, by name. Paths are neutral and the port is left out: they change nothing measured.
+
+    No name and no value here may change without need: each change sets every published cell aside.
+    """
     chosen = profile.configuration(configuration)
     files = model_files.planned_files(profile, chosen.drafter)
     line = command(profile, configuration, files, port=0)
     spec = profile.engines[chosen.engine]
-    # A folder's name says nothing of its weights; what is made carries a hash in its path already.
-    published = chosen.drafter and profile.drafters[chosen.drafter].path is not None
-    drafter = {"drafter": drafter_files.digest(profile, chosen.drafter)} if published else {}
-    # An engine with slots: each place of the loop keeps a slot of its own.
-    field = slot_field(profile, configuration, point.concurrency)
-    # Named "place_field" in keys since before it was called a slot: another word would set every such cell aside.
-    sometimes = drafter | ({"place_field": field} if field else {})
-    return sometimes | {
+    facts: dict[str, Any] = {}
+    if chosen.drafter and profile.drafters[chosen.drafter].path is not None:
+        # A folder's name says nothing of its weights; a drafter that we make has a hash in its path already.
+        facts["drafter"] = drafter_files.digest(profile, chosen.drafter)
+    if slot := slot_field(profile, configuration, point.concurrency):
+        # An engine with slots, one for each worker of the client. The fact keeps the name of published keys.
+        facts["place_field"] = slot
+    return facts | {
         "profile": profile.name,
         "configuration": configuration,
         "engine": chosen.engine,
@@ -63,6 +69,7 @@ def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, A
 
 
 def key(profile: Profile, configuration: str, point: Point) -> str:
+    """The cell's key: 16 hexadecimal digits."""
     return hash_facts(key_facts(profile, configuration, point))
 
 

@@ -1,15 +1,16 @@
 """The streaming client: a closed loop that keeps C requests in flight, with four time stamps a request.
 
-httpx with the aiohttp transport, which costs a third of plain httpx's CPU a token. Inside the timed
-region raw bytes are kept and counted; JSON is read only until the first token of a request, and the
-rest after the cell. Every request opens a fresh connection: llama.cpp's server closes idle ones, and
-a reused one fails as if the server had.
+It runs on the machine that it measures, so it must cost little: httpx with the aiohttp transport takes a third of plain
+httpx's CPU a token, and inside the timed region raw bytes are only kept. JSON is parsed until the first token of a
+request, and the rest after the cell. Every request opens a fresh connection: llama.cpp's server closes idle ones, and a
+reused one fails as if the server had.
 """
 
 import asyncio
 import json
 import resource
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +25,13 @@ class Result:
     """One request. Times are seconds from the start of the cell; None where it never came to that."""
 
     prompt_id: str
-    intended_s: float
+    intended_s: float  # when its worker became free: later than this only by our own delay
     sent_s: float
     first_token_s: float | None = None
     last_token_s: float | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
-    count_source: str | None = None
+    count_source: str | None = None  # "usage": the engine's own count
     finish_reason: str | None = None
     error: str | None = None
     text: str = ""
@@ -41,12 +42,14 @@ class Loop:
     """A finished closed loop: its results in the order they were sent, its length and its own cost."""
 
     results: list[Result]
-    seconds: float
-    client_cpu_s: float
+    seconds: float  # from the first request sent to the last answer's end
+    client_cpu_s: float  # CPU time of this process over those seconds
 
 
 @dataclass(frozen=True)
 class Job:
+    """A request to send: the prompt that it asks, and its JSON body (`body`)."""
+
     prompt_id: str
     body: dict[str, Any]
 
@@ -54,11 +57,13 @@ class Job:
 def closed_loop(
     base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, slot_field: str | None = None
 ) -> Loop:
-    """Send every job, `concurrency` at a time, a next one as soon as one ends. With `slot_field` each request says
-    under that name which of the `concurrency` places (0, 1, ...) it is sent from.
+    """Send every job, `concurrency` at a time, a next one as soon as one ends.
 
-    A request that brings no byte for `timeout_s` ends as an error, as does any other failure: the
-    caller's gates decide what that means for the cell. Never raises for a request's sake.
+    slot_field: the name of a request field that holds the sending worker's number (0, 1, ... concurrency - 1), so that
+    an engine with slots serves each worker from one slot; None to leave it out.
+
+    A request that brings no byte for `timeout_s` seconds ends as an error, as does any other failure: the caller's
+    gates decide what that means for the cell. Never raises for a request's sake.
     """
     # In a thread of its own: a notebook's kernel already runs an event loop in this one.
     loop = asyncio.new_event_loop()
@@ -80,6 +85,8 @@ async def _closed_loop(
 ) -> Loop:
     waiting = iter(list(jobs))
     results: list[Result] = []
+    raws: list[tuple[Result, list[bytes]]] = []
+    # limit=0: no cap of aiohttp's own on connections, which would hold requests back.
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
     session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
     timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, 10))
@@ -87,25 +94,25 @@ async def _closed_loop(
     async with httpx.AsyncClient(transport=transport, base_url=base_url, timeout=timeout) as client:
         began, cpu = time.perf_counter(), _cpu_seconds()
 
-        async def worker(place: int) -> None:
-            free = 0.0  # when this place in the loop became free: the intended time of its next request
-            for job in waiting:
+        async def worker(number: int) -> None:
+            free = 0.0  # when this worker became free: the intended time of its next request
+            for job in waiting:  # one iterator for all workers: each takes the next job
                 result = Result(job.prompt_id, intended_s=free, sent_s=time.perf_counter() - began)
                 results.append(result)
-                request = job.body | ({slot_field: place} if slot_field else {})
+                request = job.body | ({slot_field: number} if slot_field else {})
                 raw = await _stream(client, request, result, began)
                 free = time.perf_counter() - began
                 raws.append((result, raw))
 
-        raws: list[tuple[Result, list[bytes]]] = []
-        await asyncio.gather(*(worker(place) for place in range(min(concurrency, len(jobs)))))
+        await asyncio.gather(*(worker(n) for n in range(min(concurrency, len(jobs)))))
         seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
     for result, raw in raws:
-        _read(result, b"".join(raw))
+        _parse_answer(result, b"".join(raw))
     return Loop(results, seconds, cpu)
 
 
 async def _stream(client: httpx.AsyncClient, request: dict[str, Any], result: Result, began: float) -> list[bytes]:
+    """Send one request and stamp its first and last token; returns the answer's raw pieces. This is the hot loop."""
     raw: list[bytes] = []
     head = b""
     try:
@@ -137,7 +144,8 @@ def _has_token(head: bytes) -> bool:
     return any(_delta(event) for event in _events(head.rpartition(b"\n\n")[0]))
 
 
-def _events(raw: bytes):
+def _events(raw: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a server-sent event stream; a line that is not JSON is passed over."""
     for line in raw.split(b"\n"):
         line = line.strip()
         if line.startswith(b"data:") and not line.endswith(b"[DONE]"):
@@ -149,14 +157,16 @@ def _events(raw: bytes):
                 yield event
 
 
-def _delta(event: dict) -> str:
+def _delta(event: dict[str, Any]) -> str:
+    """The text of one event, a reasoning model's thoughts included: they are tokens like others."""
     choices = event.get("choices") or [{}]
     delta = choices[0].get("delta") or {}
-    return (delta.get("content") or "") + (delta.get("reasoning_content") or "")
+    text: str = (delta.get("content") or "") + (delta.get("reasoning_content") or "")
+    return text
 
 
-def _read(result: Result, raw: bytes) -> None:
-    """Text, token counts, finish reason and an error inside the stream, once the clock has stopped."""
+def _parse_answer(result: Result, raw: bytes) -> None:
+    """Fill in text, token counts, finish reason and an error inside the stream, once the clock has stopped."""
     parts = []
     done = raw.rstrip().endswith(b"[DONE]")
     for event in _events(raw):
@@ -177,9 +187,12 @@ def _read(result: Result, raw: bytes) -> None:
 
 
 def body(
-    model: str, messages: list[dict], output_tokens: int, temperature: float, extra: dict[str, Any]
+    model: str, messages: list[dict[str, Any]], output_tokens: int, temperature: float, extra: dict[str, Any]
 ) -> dict[str, Any]:
-    """A streaming chat request of fixed output length, usage asked for."""
+    """A streaming chat request of exactly `output_tokens` tokens that ends with the engine's token counts (`usage`).
+
+    extra: fields that an engine needs beside the usual ones.
+    """
     return {
         "model": model,
         "messages": messages,

@@ -1,12 +1,11 @@
 """The ledger: one row a cell in cells.jsonl, one row a request in requests.parquet, per configuration.
 
-Raw counts are stored and rates derived on read. Appends are atomic: the file is written anew beside
-its place, synced and renamed, so that an interruption leaves either the old ledger or the new one.
+Raw counts are stored and rates derived on read. Writes are atomic (files.write_atomic): an interruption leaves either
+the old ledger or the new one.
 """
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,74 +15,31 @@ import pandas as pd
 from runners.core import files
 from runners.core.errors import UserError
 from runners.core.files import json_lines, write_atomic
+from runners.measure import cell_row
+from runners.measure.cell_row import SCHEMA_VERSION, CellRow
 from runners.measure.client import Result
 
-SCHEMA_VERSION = 1
-REQUEST_COLUMNS = [
-    "key",
-    "attempt",
-    *("prompt_id", "intended_s", "sent_s", "first_token_s", "last_token_s"),
-    *("prompt_tokens", "output_tokens", "count_source", "finish_reason", "error", "text"),
-]
+REQUEST_COLUMNS = ["key", "attempt", *(field.name for field in dataclasses.fields(Result))]
 
 
-def ledger_lines(path: Path, whole: bool = False) -> list[dict]:
-    """The rows of one cells.jsonl; UserError names the file and the line that is no cell of this schema.
+def ledger_lines(path: Path) -> list[dict[str, Any]]:
+    """The rows of one cells.jsonl, with every field that stands there (cell_row.py names the known ones).
 
-    whole: every field that an analysis relies on is looked at too.
+    Raises UserError that names the file and the line that is not JSON, of another schema version or not a cell.
     """
     rows = []
     for where, row in json_lines(path):
-        if not isinstance(row.get("key"), str):
-            words = "`key` is no text" if "key" in row else "it has no key"
-            raise UserError(f"{where} is no cell ({words}); remove that line and run the report again.")
+        # Before the fields: those of another version may be named otherwise.
         if row.get("schema_version") != SCHEMA_VERSION:
             raise UserError(
                 f"{where} has schema_version {row.get('schema_version')!r}, not {SCHEMA_VERSION}; "
                 "use the release that wrote it or measure again."
             )
-        fault = _fault(row) if whole else None
+        fault = cell_row.fault(row)
         if fault:
-            raise UserError(f"{where} is no cell ({fault}); remove that line and run the report again.")
+            raise UserError(f"{where} is not a valid cell: {fault}; remove that line and run the report again.")
         rows.append(row)
     return rows
-
-
-# What a cell counts and times: a number from 0 wherever it is there at all.
-COUNTS = (
-    *("requests", "output_tokens", "seconds", "output_tokens_per_second", "stream_tokens_per_second_p50"),
-    *("ttft_ms_p50", "tpot_ms_p50", "context_tokens", "steps", "drafted", "accepted", "k"),
-    "machine_gflops",
-)
-
-
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _fault(row: dict) -> str | None:
-    """What keeps a row from being a cell: the fields that everything else relies on."""
-    for name in ("configuration", "engine", "method", "workload", "status"):
-        if not isinstance(row.get(name), str):
-            return f"`{name}` is no text" if name in row else f"it has no {name}"
-    for name, least in (("concurrency", 1), ("repeat", 0)):
-        value = row.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            return f"`{name}` is no whole number from {least}"
-    for name in COUNTS:
-        value = row.get(name)
-        if value is not None and not _is_amount(value):
-            return f"`{name}` is no number from 0"
-    drafted, accepted = row.get("drafted"), row.get("accepted")
-    if drafted is not None and accepted is not None and accepted > drafted:
-        return f"`accepted` {accepted} is more than `drafted` {drafted}"
-    positions = row.get("accepted_per_position")
-    if positions is not None and not (isinstance(positions, list) and all(map(_is_amount, positions))):
-        return "`accepted_per_position` is no list of counts"
-    reasons = row.get("reasons")
-    if reasons is not None and not (isinstance(reasons, list) and all(isinstance(r, str) for r in reasons)):
-        return "`reasons` is no list of texts"
-    return None
 
 
 def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
@@ -91,7 +47,7 @@ def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 class Ledger:
-    """The folder of one configuration's results."""
+    """The folder of one configuration's results: <runs>/<profile>/<configuration>/."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -101,18 +57,19 @@ class Ledger:
         return self.folder / "cells.jsonl"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every row, attempts and void ones included. UserError names file and line of a broken one."""
+        """Every row, attempts and void ones included. Raises UserError with file and line of an invalid one."""
         return ledger_lines(self.cells_path) if self.cells_path.is_file() else []
 
     def finished(self) -> set[str]:
-        """Keys that need no measuring: those with an `ok` row. A void cell is tried again."""
-        return {row["key"] for row in self.rows() if row.get("status") == "ok"}
+        """Keys of cells with an `ok` row: they are never measured again. A void cell is."""
+        return {row["key"] for row in self.rows() if row["status"] == "ok"}
 
     def attempts(self, key: str) -> int:
+        """How often this cell was measured so far."""
         return sum(row["key"] == key for row in self.rows())
 
     def set_aside(self, current: set[str]) -> int:
-        """Move rows of other keys (flags, prompts or machine have changed since) to cells.old.jsonl.
+        """Move rows of other keys (flags, prompts or machine have changed since) to cells.old.jsonl; returns how many.
 
         They describe another configuration than the one under this name now, and must not be averaged with it.
         """
@@ -125,15 +82,16 @@ class Ledger:
             write_atomic(self.cells_path, _lines(row for row in rows if row["key"] in current))
         return len(old)
 
-    def append(self, row: dict[str, Any], results: list[Result]) -> None:
+    def append(self, row: CellRow, results: list[Result]) -> None:
         """Requests first, then the cell: a cell's row never stands without its requests."""
-        self._append_requests(row["key"], row["attempt"], results)
+        self._append_requests(row.key, row.attempt, results)
         lines = self.cells_path.read_bytes() if self.cells_path.is_file() else b""
-        write_atomic(self.cells_path, lines + _lines([{"schema_version": SCHEMA_VERSION} | row]))
+        write_atomic(self.cells_path, lines + _lines([row.as_json()]))
 
     def _append_requests(self, key: str, attempt: int, results: list[Result]) -> None:
         path = self.folder / "requests.parquet"
         new = pd.DataFrame([{"key": key, "attempt": attempt} | dataclasses.asdict(r) for r in results])
+        # reindex: a cell without an answer still has every column. Int64: a count may be missing.
         new = new.reindex(columns=REQUEST_COLUMNS).astype({"prompt_tokens": "Int64", "output_tokens": "Int64"})
         if path.is_file():
             old = pd.read_parquet(path)
@@ -143,6 +101,7 @@ class Ledger:
         write_atomic(path, new.to_parquet(None, index=False, compression="zstd"))
 
     def requests(self) -> pd.DataFrame:
+        """Every request of every attempt, columns REQUEST_COLUMNS; times in seconds from the start of its cell."""
         path = self.folder / "requests.parquet"
         return pd.read_parquet(path) if path.is_file() else pd.DataFrame(columns=REQUEST_COLUMNS)
 

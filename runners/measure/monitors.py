@@ -1,55 +1,49 @@
-"""What is watched while a cell runs: other work on the machine, and the server's running requests."""
+"""What is watched while a cell runs: other work on the machine, and how many requests the server runs at once."""
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import Any
 
 import psutil
 
-from runners.profiles.schema import Gates
 
-
-@dataclass
 class NeighbourMonitor:
-    """Watches the machine while a cell runs: cores used by others, and steal."""
+    """What others used of the machine between `start` and `stop`: other processes, and a virtual machine's host.
 
-    own_seconds: Callable[[], float]  # CPU seconds so far of the server's processes and of this one
-    neighbour_cores: float | None = None
-    steal_share: float | None = None
-    _before: tuple = field(default=(), repr=False)
+    own_seconds: CPU seconds so far of the server's processes and of this one. What the machine was busy with beyond
+    them is other work. Two looks, no thread: watching costs the cell nothing.
+    """
+
+    def __init__(self, own_seconds: Callable[[], float]):
+        self._own_seconds = own_seconds
 
     def start(self) -> None:
-        self._before = (time.perf_counter(), psutil.cpu_times(), self.own_seconds())
+        self._began, self._times, self._own = time.perf_counter(), psutil.cpu_times(), self._own_seconds()
 
-    def stop(self) -> None:
-        wall, times, own = self._before
-        now, after = time.perf_counter(), psutil.cpu_times()
-        busy = _busy(after) - _busy(times)
-        passed = max(now - wall, 1e-9)
-        self.neighbour_cores = max(0.0, (busy - (self.own_seconds() - own)) / passed)
-        cores = psutil.cpu_count() or 1
-        self.steal_share = max(0.0, (getattr(after, "steal", 0) - getattr(times, "steal", 0)) / (passed * cores))
-
-    def reason(self, gates: Gates) -> str | None:
-        if not gates.check_neighbours:
-            return None
-        if (self.neighbour_cores or 0) > gates.neighbour_cores_ceiling:
-            return (
-                f"the machine was not quiet: other work used {self.neighbour_cores:.2f} cores, "
-                f"ceiling {gates.neighbour_cores_ceiling:.2f}"
-            )
-        if (self.steal_share or 0) > gates.steal_ceiling:
-            return f"the machine was not quiet: steal {self.steal_share:.1%}, ceiling {gates.steal_ceiling:.0%}"
-        return None
+    def stop(self) -> tuple[float, float]:
+        """(cores used by other processes, steal: the share of all cores' time that the host gave to others)."""
+        now, times = time.perf_counter(), psutil.cpu_times()
+        seconds = max(now - self._began, 1e-9)
+        busy = busy_seconds(times) - busy_seconds(self._times)
+        # Never below 0: the looks at the machine and at the processes are some milliseconds apart.
+        neighbour_cores = max(0.0, (busy - (self._own_seconds() - self._own)) / seconds)
+        stolen = getattr(times, "steal", 0.0) - getattr(self._times, "steal", 0.0)
+        return neighbour_cores, max(0.0, stolen / (seconds * (psutil.cpu_count() or 1)))
 
 
-def _busy(t) -> float:
-    return t.user + t.nice + t.system + getattr(t, "irq", 0) + getattr(t, "softirq", 0)
+def busy_seconds(times: Any) -> float:
+    """CPU seconds of work in psutil.cpu_times(), all cores together; idle, waiting and stolen time are not work."""
+    names = ("user", "nice", "system", "irq", "softirq")
+    return sum(float(getattr(times, name, 0.0)) for name in names)
 
 
 class PeakRunning(threading.Thread):
-    """Polls the server's running-requests gauge while a cell runs and keeps the largest value."""
+    """Polls the server's gauge of running requests while a cell runs and keeps the largest value.
+
+    read: the gauge now, or None when the server does not answer. every_s: seconds between two polls; each poll costs
+    the server and this process some CPU, so it is not made shorter than a cell needs.
+    """
 
     def __init__(self, read: Callable[[], float | None], every_s: float = 0.5):
         super().__init__(daemon=True)
@@ -57,13 +51,14 @@ class PeakRunning(threading.Thread):
         self.peak: float | None = None
 
     def run(self) -> None:
-        # Not at once: the first requests are still on their way.
+        # The first poll comes after a pause: the first requests are still on their way.
         while not self._end.wait(self._every):
             value = self._read()
             if value is not None:
                 self.peak = value if self.peak is None else max(self.peak, value)
 
     def stop(self) -> float | None:
+        """The largest value seen; None when no poll was answered."""
         self._end.set()
         self.join(timeout=10)
         return self.peak

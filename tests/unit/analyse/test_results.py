@@ -95,7 +95,7 @@ def _ledger(tmp_path, *lines):
     ("line", "said"),
     [
         ("{oops", "vllm-base/cells.jsonl, line 2 is not JSON"),
-        ("[1]", "line 2 is no JSON object"),
+        ("[1]", "line 2 must be a JSON object"),
         (json.dumps({"key": "b", "schema_version": 2}), "line 2 has schema_version 2"),
     ],
 )

@@ -55,6 +55,7 @@ def test_an_estimate_takes_earlier_runs_where_there_are_any(tmp_path):
     folder = tmp_path / p.name / "vllm-base"
     folder.mkdir(parents=True)
     row = {"schema_version": 1, "key": "k", "status": "ok", "workload": point.workload, "concurrency": 1}
+    row |= {"configuration": "vllm-base", "engine": "vllm", "method": "none", "repeat": 0}
     (folder / "cells.jsonl").write_text(json.dumps(row | {"output_tokens": 100, "seconds": 50.0}) + "\n")
     (folder / "timeline.json").write_text(json.dumps([{"ready_seconds": 33.0, "phases": []}]))
     clock = estimate.Clock(p, tmp_path)

@@ -1,4 +1,4 @@
-"""The client, against the stand-in's stream; and the gates on what it brings."""
+"""The client, against the stand-in's stream."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from slowness import WAIT_S, slowness
 
-from runners.measure import cell_key, client, gates, monitors
+from runners.measure import cell_key, client
 from runners.profiles import load, points
-from runners.profiles.schema import Gates
 from runners.serve import command, ports, server_process
 from runners.serve.server import serve
 
@@ -80,74 +79,3 @@ def test_a_silent_server_times_out(fake):
     with fake("--hang") as server:
         loop = client.closed_loop(server.base_url, jobs(1), 1, 0.5)
     assert "no byte for" in loop.results[0].error
-
-
-def result(text, tokens=4, **kwargs):
-    return client.Result("p", 0, 0, 0.1, 0.2, 3, tokens, "usage", "length", text=text, **kwargs)
-
-
-def test_gate_completed():
-    assert gates.completed([result("a")], 1) is None
-    assert "1 of 2 requests failed, first: broke" in gates.completed([result("a"), result("", error="broke")], 2)
-
-
-def test_gate_counted():
-    assert gates.counted([result("a")], 4) is None
-    assert "not 5 tokens long" in gates.counted([result("a")], 5)
-
-
-def test_gate_language():
-    assert gates.distinct_bigrams(["a b a b a b a b a b"]) < 0.25
-    assert gates.distinct_bigrams(["one two three four five six"]) == 1
-    assert gates.language(0.1, 0.2) and gates.language(None, 0.2) and gates.language(0.5, 0.2) is None
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "share"), [("abcd", "abcd", 1), ("abxx", "abcd", 0.5), ("", "", 1), ("", "a", 0), ("ab", "abcd", 1)]
-)
-def test_equal_prefix(a, b, share):
-    assert gates.prefix_share(a, b) == share
-
-
-def test_gate_same_text():
-    assert gates.equal_shares([result("abcd")], {"p": ["abxx"]}) == [0.5]
-    assert gates.equal_shares([result("abcd")], {"p": ["abxx", "abcd"]}) == [1], "the nearest of the base's own answers"
-    assert gates.equal_shares([result("abcd")], {}) == [] == gates.equal_shares([result("a", error="x")], {"p": ["a"]})
-    assert "equal prefix 0.20 over 16 answers, floor 0.50" in gates.same_text([0.2] * 16, 0.5, "base's")
-    assert gates.same_text([0.2] * 3, 0.5, "") is None, "three answers with early ties prove nothing"
-    assert gates.same_text([0.02] * 3, 0.5, ""), "another model shares next to nothing"
-    assert gates.same_text([], 0.5, "") is None and gates.same_text([0.2], None, "") is None
-
-
-@pytest.mark.parametrize(
-    ("peak", "concurrency", "cap", "void", "capped"),
-    [
-        (4, 4, 16, False, None),
-        (3, 4, 16, True, None),
-        (2, 4, 2, False, 2),
-        (None, 4, 16, True, None),
-        (1, 4, 2, True, 2),
-    ],
-)
-def test_gate_concurrency(peak, concurrency, cap, void, capped):
-    reason, at = gates.held_concurrency(peak, concurrency, cap)
-    assert bool(reason) == void and at == capped
-
-
-def test_gate_client():
-    assert gates.client_kept_up(0.1, 1.0) is None and "30% of a core" in gates.client_kept_up(0.3, 1.0)
-
-
-def test_gate_quiet():
-    quiet = monitors.NeighbourMonitor(lambda: 0.0, neighbour_cores=0.5, steal_share=0.0)
-    assert "other work used 0.50 cores" in quiet.reason(Gates())
-    assert quiet.reason(Gates(check_neighbours=False)) is None
-    assert "steal" in monitors.NeighbourMonitor(lambda: 0.0, neighbour_cores=0.0, steal_share=0.2).reason(Gates())
-
-
-@pytest.mark.parametrize("cores, word", [(1.9, "livelock"), (0.0, "stall"), (None, None)])
-def test_a_mute_server_is_named_by_what_it_does(cores, word):
-    mute = [client.Result("a", 0.0, 0.0, error="no byte for 300 s")]
-    found = gates.spoke(mute, cores)
-    assert (found or "").startswith(word or "") and (found is None) == (word is None)
-    assert gates.spoke([client.Result("a", 0.0, 0.0, first_token_s=1.0)], 0.0) is None

@@ -8,12 +8,14 @@ import pytest
 from runners.core.errors import UserError
 from runners.core.files import KeptRows
 from runners.measure.cell_key import hash_facts
+from runners.measure.cell_row import CellRow
 from runners.measure.client import Result
 from runners.measure.ledger import Ledger
 
 
 def row(key="k", status="ok", attempt=0):
-    return {"key": key, "status": status, "attempt": attempt, "reasons": []}
+    names = {"configuration": "base", "engine": "vllm", "method": "none", "workload": "chat"}
+    return CellRow(**names, key=key, status=status, attempt=attempt, reasons=[], concurrency=1, repeat=0)
 
 
 def answered(n=2):

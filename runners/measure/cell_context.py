@@ -1,0 +1,162 @@
+"""What one configuration's cells are measured with: its prompts, what its answers are compared with, its counters."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+
+from runners.core import progress
+from runners.core.errors import UserError
+from runners.engines.registry import engine
+from runners.measure import reference_answers
+from runners.measure.client import Job, body, closed_loop
+from runners.measure.estimate import WARM_UP_TOKENS
+from runners.measure.ledger import Ledger
+from runners.profiles import methods, prompts
+from runners.profiles.points import Point
+from runners.profiles.profile import Profile
+from runners.profiles.prompts import Prompt, PromptSet
+from runners.profiles.schema import Configuration
+from runners.readers.records import Counters
+from runners.readers.registry import reader
+from runners.serve import model_files
+from runners.serve.running_server import RunningServer
+
+SETTLE_SECONDS = 5.0
+
+
+@dataclass
+class CellContext:
+    """What all cells of one configuration share. `to_base` and `to_reference` grow with each cell that is measured."""
+
+    profile: Profile
+    name: str  # the configuration's
+    depth: str | None  # how many repeats and requests; None is the profile's default
+    ledger: Ledger
+    prompt_sets: dict[str, PromptSet]
+    reader: ModuleType  # of the engine's log and metrics
+    request_fields: dict[str, Any] = field(default_factory=dict)  # that this engine needs beside the usual ones
+    reference_texts: dict[str, list[str]] = field(default_factory=dict)  # prompt id -> the reference model's answer
+    base: str | None = None  # the configuration of the same engine without speculation
+    base_texts: dict[str, list[str]] = field(default_factory=dict)  # prompt id -> its distinct answers
+    machine_gflops: float | None = None  # machine_speed.gflops, before this server started
+    # Shares of equal prefix of every answer so far: a floor judges all of them, not one cell's few.
+    to_base: list[float] = field(default_factory=list)
+    to_reference: list[float] = field(default_factory=list)
+    # One client for all polls: making one costs as much CPU as several tokens of a small model.
+    _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=5, trust_env=False), repr=False)
+
+    @property
+    def chosen(self) -> Configuration:
+        return self.profile.configuration(self.name)
+
+    @property
+    def method(self) -> str:
+        """How this configuration drafts; "none" without speculation."""
+        return self.profile.method_of(self.name)
+
+    @property
+    def drafts(self) -> bool:
+        """Does this configuration speculate, by its `method` or by its flags?"""
+        return self.method != "none"
+
+    @property
+    def drafts_every_step(self) -> bool:
+        """Has each step a draft for certain? An n-gram drafter may find nothing to draft."""
+        return bool(methods.method(self.method).every_step)
+
+    @property
+    def counts_in_metrics(self) -> bool:
+        """Does the engine export its counters? SGLang prints them in its log, and its gauges are stale at rest."""
+        return engine(self.chosen.engine).counters_in_metrics
+
+    def jobs(self, asked: Iterable[Prompt], output_tokens: int) -> list[Job]:
+        """A request for each prompt, in this engine's form."""
+        # An attached server may have a name of its own for the target.
+        model = (self.chosen.attach.model if self.chosen.attach else None) or self.profile.target.name
+        temperature = self.profile.workload.temperature
+        return [
+            Job(p.id, body(model, list(p.messages), output_tokens, temperature, self.request_fields)) for p in asked
+        ]
+
+    def warm_up(self, server: RunningServer, point: Point) -> str | None:
+        """Short answers at the cell's concurrency, so that the first timed request pays for nothing new.
+
+        Returns the first error when not one request was answered.
+        """
+        n = point.concurrency
+        prompt_set = self.prompt_sets[point.workload]
+        # From the set's end: not the prompts that are timed next, which a prefix cache would then know.
+        jobs = self.jobs(prompt_set.take(n, len(prompt_set) - n), WARM_UP_TOKENS)
+        loop = closed_loop(server.base_url, jobs, n, self.profile.request_timeout_seconds)
+        return loop.results[0].error if all(r.error for r in loop.results) else None
+
+    def counters(self, base_url: str) -> Counters | None:
+        """The engine's counters now; None when it does not answer."""
+        try:
+            response = self._client.get(f"{base_url}/metrics", headers={"Connection": "close"})
+        except httpx.HTTPError:
+            return None
+        if response.status_code != 200:
+            return None
+        found: Counters = self.reader.read_counters(response.text)
+        return found
+
+    def settled_counters(self, base_url: str) -> Counters | None:
+        """Counters once nothing runs and nothing waits, so that the last step of the last request is in them.
+
+        After SETTLE_SECONDS they are returned as they are: the gates then say what still ran.
+        """
+        until = time.monotonic() + SETTLE_SECONDS
+        found = self.counters(base_url)
+        while found is not None and (found.running or found.queued) and time.monotonic() < until:
+            time.sleep(0.1)
+            found = self.counters(base_url)
+        return found
+
+
+def prepare(profile: Profile, name: str, depth: str | None, runs: Path, todo: list[Point]) -> CellContext:
+    """The context of a configuration's cells: reads its prompts, the base's answers and the reference model's.
+
+    Raises UserError where the profile asks for a reference model and its target has no folder of weights.
+    """
+    prompt_sets = {s: prompts.load(s) for s in profile.workload.prompt_sets}
+    chosen, base = profile.configuration(name), profile.base_of(name)
+    return CellContext(
+        profile,
+        name,
+        depth,
+        Ledger(runs / profile.name / name),
+        prompt_sets,
+        reader(chosen.engine),
+        request_fields=dict(engine(chosen.engine).request_fields),
+        reference_texts=_reference_texts(profile, prompt_sets, todo),
+        base=base,
+        base_texts=_base_texts(Ledger(runs / profile.name / base)) if base is not None and base != name else {},
+    )
+
+
+def _reference_texts(profile: Profile, prompt_sets: dict[str, PromptSet], todo: list[Point]) -> dict[str, list[str]]:
+    """The reference model's answer to every prompt of the points; none where the profile compares with none."""
+    if profile.gates.equal_to_reference_floor is None:
+        return {}
+    folder = model_files.files(profile, None, progress.say).folder
+    if folder is None:
+        raise UserError(
+            f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder."
+        )
+    needed = {p.id: p for point in todo for p in point.prompts(prompt_sets[point.workload])}
+    with progress.span("reference"):
+        found = reference_answers.answers(folder, needed.values(), profile.workload.output_tokens, progress.say)
+    return {prompt: [text] for prompt, text in found.items()}
+
+
+def _base_texts(base: Ledger) -> dict[str, list[str]]:
+    """The base's answers that passed its own gates: two wrong engines must not confirm each other."""
+    requests, finished = base.requests(), base.finished()
+    good = requests[requests["error"].isna() & requests["key"].isin(finished)]
+    return {prompt: sorted(set(texts)) for prompt, texts in good.groupby("prompt_id")["text"]}

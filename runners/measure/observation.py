@@ -1,0 +1,123 @@
+"""What is seen of one cell: the server's counters before and after, the client's loop, the monitors. Judges nothing."""
+
+from dataclasses import dataclass, field, replace
+
+import psutil
+
+from runners.core import gpus, provenance
+from runners.measure import gates
+from runners.measure.cell_context import CellContext
+from runners.measure.client import Loop, Result, closed_loop
+from runners.measure.monitors import NeighbourMonitor, PeakRunning
+from runners.profiles import methods
+from runners.profiles.points import Point
+from runners.readers.records import Counters
+from runners.serve.command import slot_field
+from runners.serve.running_server import RunningServer
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was seen of one cell. None: it could not be seen."""
+
+    started_at: str  # UTC, ISO 8601
+    loop: Loop  # the client's requests
+    before: Counters | None = None  # the server's counters, settled
+    after: Counters | None = None
+    counts: Counters = field(default_factory=Counters)  # over the cell; empty when they cannot be told
+    count_fault: str | None = None  # why the counts cannot be used
+    running_peak: float | None = None  # most requests at once, by the server's own gauge
+    server_cores: float | None = None  # CPU of the server's processes; None for an attached server
+    neighbour_cores: float = 0.0  # CPU of other processes
+    steal_share: float = 0.0  # of all cores' time, given to others by the host of a virtual machine
+    gpu: dict[str, float] | None = None  # gpus.Sampler.stop
+    attached: bool = False  # a server that is not ours
+    death: str | None = None  # why the server did not survive the cell; None when it did
+    distinct_bigrams: float | None = None  # gates.distinct_bigrams of the answers
+    to_base: list[float] = field(default_factory=list)  # gates.equal_shares with the base's answers
+    to_reference: list[float] = field(default_factory=list)  # ... and with the reference model's
+
+    @property
+    def results(self) -> list[Result]:
+        return self.loop.results
+
+    @property
+    def received_tokens(self) -> int:
+        """Output tokens of all answers, those of failed requests included: the server counted them too."""
+        return sum(r.output_tokens or 0 for r in self.results)
+
+
+def observe(context: CellContext, server: RunningServer, point: Point) -> Observation:
+    """Run the closed loop of one cell and see what there is to see. Never raises for the server's sake.
+
+    Inside the timed loop only the gauges are polled; counters are read before and after it.
+    """
+    profile = context.profile
+    jobs = context.jobs(point.prompts(context.prompt_sets[point.workload]), profile.workload.output_tokens)
+    slot = slot_field(profile, context.name, point.concurrency)
+    before = context.settled_counters(server.base_url)
+    neighbours = NeighbourMonitor(lambda: _own_cpu_seconds(server))
+    peak = PeakRunning(lambda: getattr(context.counters(server.base_url), "running", None))
+    sampler = gpus.Sampler()
+    started_at = provenance.now()
+    snapshot_before = server.snapshot()
+    log_start = server.log_path.stat().st_size if server.log_path else None
+    sampler.start()
+    neighbours.start()
+    peak.start()
+    loop = closed_loop(server.base_url, jobs, point.concurrency, profile.request_timeout_seconds, slot)
+    neighbour_cores, steal_share = neighbours.stop()
+    running_peak = peak.stop()
+    snapshot_after, gpu = server.snapshot(), sampler.stop()
+    cores = None
+    if snapshot_before and snapshot_after:
+        cores = (snapshot_after.cpu_seconds - snapshot_before.cpu_seconds) / max(loop.seconds, 1e-9)
+    seen = Observation(
+        started_at,
+        loop,
+        before,
+        context.settled_counters(server.base_url),
+        running_peak=running_peak,
+        server_cores=cores,
+        neighbour_cores=neighbour_cores,
+        steal_share=steal_share,
+        gpu=gpu,
+        attached=server.attached,
+        distinct_bigrams=gates.distinct_bigrams([r.text for r in loop.results]),
+        to_base=gates.equal_shares(loop.results, context.base_texts),
+        to_reference=gates.equal_shares(loop.results, context.reference_texts),
+    )
+    return replace(_with_counts(seen, context, server, log_start), death=_death(server))
+
+
+def _with_counts(seen: Observation, context: CellContext, server: RunningServer, log_start: int | None) -> Observation:
+    """The counts over the cell: from the server's counters, or from its log since byte `log_start`."""
+    if seen.before is None or seen.after is None:
+        return seen
+    counts, fault = Counters(), None
+    try:
+        counts = seen.after.since(seen.before)
+    except ValueError as error:  # the server was started again in between
+        fault = str(error)
+    k = context.chosen.k
+    # Of a tree of drafts the log's accept length does not tell how many tokens were drafted.
+    if not context.counts_in_metrics and k and log_start is not None and not methods.method(context.method).tree:
+        requests, tokens = len(seen.results), seen.received_tokens
+        counts = context.reader.counts_from_log(server.log_path, log_start, counts, requests, tokens, k)
+    if counts.accepted is not None and counts.drafted is not None and counts.accepted > counts.drafted:
+        fault = f"the server counted {counts.accepted} accepted draft tokens, more than the {counts.drafted} drafted"
+        counts = replace(counts, drafted=None, accepted=None, accepted_per_position=None)
+    return replace(seen, counts=counts, count_fault=fault)
+
+
+def _death(server: RunningServer) -> str | None:
+    if server.alive():
+        return None
+    return (server.cause() or ("no error in its log", ""))[0]
+
+
+def _own_cpu_seconds(server: RunningServer) -> float:
+    """CPU seconds so far of this process and of the server's, where it is ours."""
+    mine = psutil.Process().cpu_times()
+    seen = server.snapshot()
+    return float(mine.user + mine.system + (seen.cpu_seconds if seen else 0.0))

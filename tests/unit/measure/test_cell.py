@@ -1,0 +1,206 @@
+"""One cell, in parts, on made-up observations: what makes it void, what its row holds, how counts are taken."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from runners.measure import cell, observation
+from runners.measure.cell_context import CellContext
+from runners.measure.client import Loop, Result
+from runners.measure.judge import judge
+from runners.measure.ledger import Ledger
+from runners.measure.observation import Observation
+from runners.measure.speeds import speeds
+from runners.profiles import load
+from runners.profiles.points import Point
+from runners.readers.records import Counters
+
+LAB = load.load("lab-cpu")
+TOKENS = LAB.workload.output_tokens
+POINT = Point("chat", concurrency=2, repeat=0, round=0, requests=2)
+TEXT = " ".join(f"word{i}" for i in range(20))
+
+
+def context(tmp_path, name="vllm-base", profile=LAB, **changes):
+    return CellContext(profile, name, None, Ledger(tmp_path), {}, SimpleNamespace(), **changes)
+
+
+def drafting(tmp_path, profile=LAB, name="vllm-eagle3-aligned"):
+    """A configuration that speculates, with answers of its base to compare with."""
+    return context(tmp_path, name, profile, base="vllm-base", to_base=[1.0] * 16)
+
+
+def answer(**changes):
+    """A request sent at 0 s, answered from 0.1 s to 1.1 s."""
+    whole = Result("p", 0.0, 0.0, 0.1, 1.1, 7, TOKENS, "usage", "length", text=TEXT)
+    return dataclasses.replace(whole, **changes)
+
+
+COUNTS = Counters(steps=30, drafted=90, accepted=60, accepted_per_position=[30, 20, 10], output_tokens=2 * TOKENS)
+
+
+def seen(**changes):
+    """A cell without a fault: two answers at once in 1.2 s."""
+    good = Observation(
+        "2026-01-01T00:00:00+00:00",
+        Loop([answer(), answer()], seconds=1.2, client_cpu_s=0.01),
+        before=Counters(running=0, queued=0),
+        after=Counters(running=0, queued=0),
+        counts=COUNTS,
+        running_peak=2.0,
+        server_cores=1.5,
+        distinct_bigrams=1.0,
+        to_base=[1.0, 0.5],
+    )
+    return dataclasses.replace(good, **changes)
+
+
+def test_a_cell_without_a_fault_is_ok(tmp_path):
+    assert judge(seen(), context(tmp_path), POINT) == []
+    assert judge(seen(), drafting(tmp_path), POINT) == []
+
+
+def loop(*results, cpu=0.01):
+    return Loop(list(results), 1.2, cpu)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"before": None}, "the server's counters could not be read"),
+        ({"after": None}, "the server's counters could not be read"),
+        ({"count_fault": "counter steps went backwards"}, "counter steps went backwards"),
+        ({"before": Counters(running=3, queued=0)}, "the queue was not empty before the cell: 3 running"),
+        ({"before": Counters(running=None, queued=1)}, "the queue was not empty before the cell: 0 running"),
+        ({"counts": dataclasses.replace(COUNTS, output_tokens=9)}, "the server counted 9 output tokens"),
+        ({"death": "out of memory"}, "the server died: out of memory"),
+        ({"loop": loop(answer(), answer(error="HTTP 500"))}, "1 of 2 requests failed, first: HTTP 500"),
+        ({"loop": loop(answer(), answer(output_tokens=TOKENS - 1))}, f"1 answers are not {TOKENS} tokens long"),
+        ({"running_peak": 1.0}, "the server ran 1 requests at once, not 2"),
+        ({"running_peak": None}, "the server reported no number of running requests"),
+        ({"loop": loop(answer(), answer(), cpu=0.6)}, "the client itself used 50% of a core"),
+        ({"distinct_bigrams": 0.1}, "answers repeat themselves"),
+        ({"neighbour_cores": 2.0}, "the machine was not quiet: other work used 2.00 cores"),
+        ({"steal_share": 0.5}, "the machine was not quiet: steal 50.0%"),
+        ({"loop": loop(answer(last_token_s=0.1), answer(last_token_s=0.1))}, "no time passed between"),
+    ],
+)
+def test_each_fault_is_one_reason(tmp_path, change, reason):
+    (found,) = judge(seen(**change), context(tmp_path), POINT)
+    assert found.startswith(reason)
+
+
+def test_a_mute_server_is_a_stall_unless_it_died(tmp_path):
+    mute = seen(loop=loop(answer(first_token_s=None, output_tokens=None, error="no byte for 300 s")), server_cores=0.0)
+    assert any(r.startswith("stall") for r in judge(mute, context(tmp_path), POINT))
+    died = dataclasses.replace(mute, death="killed")
+    reasons = judge(died, context(tmp_path), POINT)
+    assert "the server died: killed" in reasons and not any(r.startswith("stall") for r in reasons)
+
+
+def test_an_attached_servers_neighbours_are_not_judged(tmp_path):
+    assert judge(seen(attached=True, neighbour_cores=2.0, server_cores=None), context(tmp_path), POINT) == []
+
+
+def test_texts_are_judged_on_all_answers_so_far(tmp_path):
+    other_model = drafting(tmp_path)
+    other_model.to_base = [0.1] * 16
+    (found,) = judge(seen(), other_model, POINT)
+    assert found.startswith("answers differ from vllm-base's: equal prefix 0.10 over 16 answers")
+
+
+def test_a_server_that_does_not_speculate_is_named(tmp_path):
+    (found,) = judge(seen(counts=dataclasses.replace(COUNTS, drafted=0, accepted=0)), drafting(tmp_path), POINT)
+    assert found == "no token was drafted: the server does not speculate"
+    # An n-gram drafter may find nothing to draft.
+    ngram = drafting(tmp_path, name="vllm-ngram")
+    assert judge(seen(counts=dataclasses.replace(COUNTS, drafted=0, accepted=0)), ngram, POINT) == []
+
+
+def test_speculation_needs_something_to_compare_with(tmp_path):
+    no_reference = LAB.model_copy(update={"gates": LAB.gates.model_copy(update={"equal_to_reference_floor": None})})
+    (found,) = judge(seen(to_base=[]), drafting(tmp_path, no_reference), POINT)
+    assert found.endswith("measure the base first")
+    assert judge(seen(to_base=[]), context(tmp_path, profile=no_reference), POINT) == [], "the base itself needs none"
+
+
+def test_synthetic_acceptance_is_judged_by_its_counters_and_not_by_its_text(tmp_path):
+    sweeps = load.load("lab-cpu-sweeps")
+    synthetic = context(tmp_path, "llamacpp-forced-3.0", sweeps)
+    held = seen(distinct_bigrams=0.0, to_base=[])  # accept length 1 + 60/30
+    assert judge(held, synthetic, POINT) == []
+    (found,) = judge(dataclasses.replace(held, counts=dataclasses.replace(COUNTS, accepted=0)), synthetic, POINT)
+    assert found.endswith("accept length of 3, but the counters show 1.00")
+
+
+def test_a_rehearsal_does_not_judge_the_client(tmp_path):
+    rehearsal = LAB.model_copy(update={"simulated": True})
+    busy = seen(loop=loop(answer(), answer(), cpu=0.6))
+    assert judge(busy, context(tmp_path, profile=rehearsal), POINT) == []
+
+
+def test_the_row_of_a_good_cell(tmp_path):
+    row = cell.measured_row(drafting(tmp_path), POINT, seen(), [])
+    assert (row.status, row.reasons, row.attempt, row.concurrency) == ("ok", [], 0, 2)
+    assert (row.steps, row.drafted, row.accepted, row.accepted_per_position) == (30, 90, 60, [30, 20, 10])
+    assert row.equal_prefix_share == 0.75 and row.reference_share is None
+    assert row.depth == LAB.workload.default_depth and row.started_at == "2026-01-01T00:00:00+00:00"
+
+
+def test_a_void_row_keeps_what_was_measured_and_a_base_has_no_counts_of_speculation(tmp_path):
+    row = cell.measured_row(context(tmp_path), POINT, seen(), ["the machine was not quiet"])
+    assert (row.status, row.reasons) == ("void", ["the machine was not quiet"])
+    assert row.steps is None and row.drafted is None and row.acceptance_source is None
+    assert row.output_tokens == 2 * TOKENS and row.neighbour_cores == 0.0
+
+
+def test_the_row_of_a_cell_that_was_never_measured(tmp_path):
+    written = cell.never_measured_row(context(tmp_path), POINT, "the server died 2 times").as_json()
+    assert written["status"] == "void" and written["reasons"] == ["the server died 2 times"]
+    assert written["output_tokens"] == 0 and written["tpot_ms_p50"] is None
+    assert "running_peak" not in written, "what was not looked at is not written"
+    assert list(written)[-3:] == ["status", "reasons", "started_at"]
+
+
+def test_the_next_attempt_is_counted(tmp_path):
+    once = context(tmp_path)
+    once.ledger.append(cell.measured_row(once, POINT, seen(), ["noise"]), [answer()])
+    assert cell.measured_row(once, POINT, seen(), []).attempt == 1
+
+
+def test_speeds():
+    # One stream: 0.1 s to the first token and 1 s for the others; a failed request counts nowhere.
+    found = speeds(Loop([answer(), answer(error="broke")], seconds=2.0, client_cpu_s=0.5))
+    assert found["output_tokens"] == TOKENS and found["output_tokens_per_second"] == TOKENS / 2
+    assert found["ttft_ms_p50"] == 100.0 and found["context_tokens"] == 7.0
+    assert found["tpot_ms_p50"] == pytest.approx(1000 / (TOKENS - 1), abs=1e-4)
+    assert found["stream_tokens_per_second_p50"] == pytest.approx(TOKENS - 1)
+    assert found["client_cpu_us_per_token"] == pytest.approx(0.5e6 / TOKENS, abs=0.1)
+
+
+def test_speeds_of_nothing_are_none():
+    found = speeds(Loop([answer(error="broke")], seconds=2.0, client_cpu_s=0.5))
+    assert found.pop("seconds") == 2.0 and found.pop("output_tokens") == 0 and set(found.values()) == {None}
+
+
+def test_counts_are_the_difference_of_the_servers_counters(tmp_path):
+    before, after = Counters(steps=10, drafted=30, accepted=5), Counters(steps=40, drafted=120, accepted=65)
+    found = observation._with_counts(seen(before=before, after=after), drafting(tmp_path), None, None)
+    assert (found.counts.steps, found.counts.drafted, found.counts.accepted) == (30, 90, 60)
+    assert found.count_fault is None
+
+
+def test_counts_of_a_restarted_server_mean_nothing(tmp_path):
+    found = observation._with_counts(
+        seen(before=Counters(steps=10), after=Counters(steps=4)), drafting(tmp_path), None, None
+    )
+    assert found.counts == Counters() and "the engine restarted" in found.count_fault
+
+
+def test_counts_that_contradict_each_other_void_the_cell(tmp_path):
+    zero, wrong = Counters(steps=0, drafted=0, accepted=0), Counters(steps=10, drafted=30, accepted=31)
+    found = observation._with_counts(seen(before=zero, after=wrong), drafting(tmp_path), None, None)
+    assert "31 accepted draft tokens, more than the 30 drafted" in found.count_fault
+    reasons = judge(found, drafting(tmp_path), POINT)
+    assert cell.measured_row(drafting(tmp_path), POINT, found, reasons).status == "void"
