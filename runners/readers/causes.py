@@ -1,16 +1,19 @@
-"""Why an engine died: the first real exception of any process, told apart from the wrappers around it.
+"""Why an engine died: the first real exception of any process, and not one of the wrappers around it.
 
-Engines of many processes print the same death several times: the failing rank's traceback, the launcher's
-"see the error above", and whatever the other ranks say when their peer is gone, not always in that order
-(SGLang's launcher may announce the signal before the rank's own traceback is written). So every error gets a
-weight, and the first of the greatest weight is the cause.
+Engines of many processes print the same death several times: the failing rank's traceback, the launcher's "see the
+error above", and whatever the other ranks print when their peer is gone. They are not always in that order: SGLang's
+launcher may report the signal before the rank's own traceback is written. So every error gets a weight, and the first
+of the greatest weight is the cause.
 """
 
 import re
 from collections.abc import Callable
 
 from runners.readers.error_kinds import ADVICE, DEAD_MID_RUN, OTHER, kind_of
+from runners.readers.records import LogReading, PhaseTracker
 
+# Weights: the cause itself; what other ranks print when their peer is gone; what only repeats that something failed; an
+# error of one request, which the engine survives.
 ROOT, PEER, WRAPPER, REQUEST = 4, 3, 2, 1
 
 TRACEBACK = "Traceback (most recent call last):"
@@ -31,6 +34,7 @@ _PROCESS = re.compile(r"Process ([\w.:-]+):$")
 
 
 def weight_of(text: str) -> int:
+    """How likely this error is the cause of the others."""
     if kind_of(text) == "killed":
         return ROOT
     if _WRAPPER.search(text):
@@ -47,35 +51,35 @@ class _Open:
         self.who, self.drafter, self.silent = who, False, silent
 
 
-# The command line's own parser (argparse) ends a start so, after its usage.
+# How the command line's own parser (argparse) ends a start, after its usage.
 REFUSED = r"^[\w.-]+: error: "
 _REFUSED = re.compile(REFUSED)
 
 
 class Errors:
-    """Collects errors of one log; `cause()` picks the real one.
+    """Collects the errors of one log; `cause()` chooses the real one.
 
-    Tracebacks of several processes may be interleaved line by line: those with a prefix of their own are
-    followed by it (`source`), those without (source "") close in the order they opened. `phase()` gives the
-    load phase of the moment, for the sentence.
+    Tracebacks of several processes may be interleaved line by line. Those with a prefix of their own are followed by it
+    (`source`); those without (source "") close in the order they opened. `phase()` gives the present load phase, for
+    the sentence.
     """
 
     def __init__(self, engine: str, phase: Callable[[], str | None]):
         self.engine, self._phase = engine, phase
         self.fatal = False
-        self.stopping = False  # an orderly stop: what is said on the way down is no cause
-        self._uncaught = False
-        self._fatal_ready = False
+        self.stopping = False  # an orderly stop: errors on the way down are not a cause
+        self._uncaught = False  # an exception without a log prefix: nobody caught it
+        self._fatal_ready = False  # it had been serving when it died
         self._best: tuple[tuple[bool, int], str, str] | None = None  # rank among errors, sentence, kind
         self._switch = ""  # an environment variable that the message itself proposes
-        self._open: dict[str, list[_Open]] = {}
-        self._detail: dict[str, tuple[_Open, str]] = {}
-        self._silent_next = False
-        self._process = ""
+        self._open: dict[str, list[_Open]] = {}  # by source
+        self._detail: dict[str, tuple[_Open, str]] = {}  # exception lines whose next line tells what was wrong
+        self._silent_next = False  # the next traceback is of an exception that Python ignored
+        self._process = ""  # the name in the last "Process NAME:" line
 
     @property
     def busy(self) -> bool:
-        """True while a traceback is open, so that the next lines have to be fed whatever they look like."""
+        """True while a traceback is open: the next lines must be fed, whatever they look like."""
         return bool(self._open or self._detail)
 
     def restart(self) -> None:
@@ -84,17 +88,17 @@ class Errors:
         self._open.clear()
 
     def mark_fatal(self, ready: bool) -> None:
-        """This log says that the engine is dead; ready: it had been serving."""
+        """The log tells that the engine is dead. ready: it had been serving."""
         if not self.stopping:
             self.fatal, self._fatal_ready = True, self._fatal_ready or ready
 
     def add(self, text: str, who: str = "", weight: int | None = None, drafter: bool = False) -> None:
-        """One error: its exception line (or log message) and the process that said it."""
+        """One error: its exception line (or log message) and the process that printed it."""
         if self.stopping:
             return
         weight = weight_of(text) if weight is None else weight
         phase, kind = self._phase(), kind_of(text)
-        # What a start survived is not why the engine died later.
+        # What a start survived is not why the engine died later: errors while serving rank above those of the start.
         key = (phase == "ready" and weight > REQUEST, weight)
         if self._best is not None and self._best[0] >= key:
             return
@@ -103,18 +107,21 @@ class Errors:
         self._switch = f" The message proposes {switch[1]}." if switch else ""
         text = text if len(text) <= 400 else text[:397] + "..."
         if kind == OTHER and drafter and phase != "ready":
-            kind = "draft load"  # not while serving: every step passes the drafter's code then
+            kind = "draft load"  # not while serving: every step runs through the drafter's code then
         during = f" while {phase}" if phase else ""
         during = {" while ready": " while serving", " while restarted": " after a restart"}.get(during, during)
         verb = "refused a request" if weight == REQUEST else "failed"
         self._best = (key, f"{who or self.engine} {verb}{during}: {text}", kind)
 
     def feed(self, body: str, source: str = "", who: str = "", silent: bool = False) -> bool:
-        """One line without its log prefix; True if it belonged to a traceback. silent: of a mere warning."""
+        """One line without its log prefix; True if it belonged to a traceback.
+
+        who: the process for the sentence. silent: the line is of a warning, so a traceback that it begins is no error.
+        """
         rank = _RANK.match(body)
         if rank:
             source, who, body = f"rank{rank[1]}", f"rank {rank[1]}", body[rank.end() :]
-        if source in self._detail:  # the line after "1 validation error for X": what was wrong
+        if source in self._detail:  # the line after "1 validation error for X" tells what was wrong
             opened, text = self._detail.pop(source)
             self._close(opened, text + " " + body.strip())
             return True
@@ -131,7 +138,7 @@ class Errors:
             process = _PROCESS.match(body)
             if process:
                 self._process = process[1]
-            self._silent_next = body.startswith("Exception ignored")  # in a destructor: life goes on
+            self._silent_next = body.startswith("Exception ignored")  # in a destructor: Python goes on
             return False
         if not body or body[0] in " \t|+":
             if _DRAFT_FRAME.search(body):
@@ -151,6 +158,7 @@ class Errors:
         return True
 
     def _close(self, opened: _Open, text: str) -> None:
+        """A traceback's exception line has come."""
         if not opened.silent:
             self.add(text, opened.who, drafter=opened.drafter)
 
@@ -166,14 +174,14 @@ class Errors:
             kind = DEAD_MID_RUN
         return sentence, kind
 
-    def conclude(self, reading, tracker, served: bool):
-        """Write outcome, phases, cause and advice into a `LogReading`; returns it."""
+    def conclude(self, reading: LogReading, tracker: PhaseTracker, served: bool) -> LogReading:
+        """Write outcome, phases, cause and advice into `reading`, and return it."""
         found = self.cause()
         if found:
             reading.cause, reading.cause_kind = found
             reading.advice = ADVICE[reading.cause_kind] + self._switch
-        # An exception that nobody caught (no log prefix) in a start that never got ready: dead, whether or
-        # not a launcher said so.
+        # An exception that nobody caught (no log prefix) in a start that never became ready: dead, whether or not a
+        # launcher reported it.
         if self.fatal or (self._uncaught and not tracker.ready and not served):
             reading.outcome = "dead"
         else:

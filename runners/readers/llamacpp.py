@@ -13,7 +13,8 @@ Newer lines begin with the time since start and a level: "0.04.203.423 I slot pr
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.causes import REQUEST, ROOT, WRAPPER, Errors
@@ -22,7 +23,9 @@ from runners.readers.records import (
     AcceptanceRecord,
     Counters,
     LogReading,
+    Phases,
     PhaseTracker,
+    blank_record,
     match_phase,
     pieces,
     without_collector,
@@ -30,24 +33,26 @@ from runners.readers.records import (
 
 ENGINE = "llamacpp"
 
-PHASES: list[tuple[str, re.Pattern]] = [
+PHASES: Phases = [
     ("importing", re.compile(r"^importing xllamacpp|build_info: |^build: \d")),
     ("loading weights", re.compile(r"^loading model |load_model: loading model '|main: loading model")),
     ("loading drafter", re.compile(r"loading draft model '")),
     ("making contexts", re.compile(r"load_model: initializing, n_slots|init: initializing slots")),
-    # Not "HTTP server is listening", which older servers say before they load the model.
+    # Not "HTTP server is listening", which older servers print before they load the model.
     ("ready", re.compile(r"(?:init|main): model loaded|^server is listening on |init: listening on http")),
 ]
 phase_of = match_phase(PHASES)
 
-# A container's own time stamp, a child's number in router mode, time since start and level; all optional.
+# A container's own time stamp, a child's number in router mode, time since start and level. All are optional: it
+# matches any line, if only with nothing.
 _PREFIX = re.compile(
     r"(?:\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\| )?)?(?:\[\d+\] )?"
     r"(?:(?P<at>\d+\.\d\d\.\d{3}\.\d{3}) (?P<level>[DIWE]) )?"
 )
+_prefix_of = cast("Callable[[str], re.Match[str]]", _PREFIX.match)
 _SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
 _RATE = re.compile(r"draft acceptance(?: rate)? = (\d+\.\d+|nan) \( *(\d+) accepted / *(\d+) generated\)")
-# The newest form, and the oldest behind a slot, in one scan; any other goes through `acceptance_of`.
+# The newest form, and the oldest behind a slot, in one scan; any other form goes through `acceptance_of`.
 USUAL = re.compile(
     r"(?:\d++\.\d\d\.\d{3}\.\d{3} I )?slot print_timing: id +\d++ \| task -?\d++ \| *+"
     r"draft acceptance(?: rate)? = (\d++\.\d++) \( *+(\d++) accepted / *+(\d++) generated\)"
@@ -60,14 +65,14 @@ _OWN = re.compile(
     r"(?:server|srv|slot|cmn|spec|que|res|main|llama|ggml|load|print_info|common|statistics|clip|mtmd|init)\b"
     r"|~?\w+: |\.{3,}"
 )
-# Said at error level by healthy servers: memory is first estimated with the drafter alone.
+# Printed at error level by healthy servers: memory is first estimated with the drafter alone.
 _HARMLESS = re.compile(r"this warning is normal|while trying to fit params|common_fit_params|failed to fit params")
 _ERROR = re.compile(
     r"error loading model|failed to (?:load|initialize|create|allocate|process|decode)|unable to allocate"
     r"|couldn't bind|exiting due to|terminate called|GGML_ASSERT|CUDA error|std::bad_alloc|^Killed$"
     r"|^(?:[\w.-]+: )?error: |out of memory|Compute error|fatal error"
 )
-# A mere warning: the server then lives on without speculation.
+# Only a warning there, but the server then goes on without speculation.
 _VOCABULARY = re.compile(r"draft model (?:vocab|bos|eos)\b.* must (?:closely )?match target")
 _WRAPPER = re.compile(r"exiting due to|failed to load model(?:$|, ?'| ')|llama_model_load_from_file|terminate called")
 _FATAL = re.compile(
@@ -85,28 +90,28 @@ def _record(
     line: str, rate: str, accepted: str, drafted: str, length: str | None, positions: str | None = None
 ) -> AcceptanceRecord:
     """The record of an acceptance line from its fields as printed."""
-    a, g = int(accepted), int(drafted)
-    return AcceptanceRecord(
-        line,
-        None if length is None else float(length),
-        None if rate == "nan" else float(rate),
-        ACCEPTED_OVER_DRAFTED,
-        a,
-        g,
-        None if positions is None else _floats(positions),
-        a / g if g else None,
-        idle=not g,
-    )
+    a, d = int(accepted), int(drafted)
+    record = blank_record()
+    record.line = line
+    record.accept_length = None if length is None else float(length)
+    record.printed_rate = None if rate == "nan" else float(rate)
+    record.definition = ACCEPTED_OVER_DRAFTED
+    record.accepted, record.drafted = a, d
+    record.per_position = None if positions is None else _floats(positions)
+    record.recomputed_rate = a / d if d else None
+    record.running = record.queued = record.throughput = None  # a line of one request: it does not tell
+    record.idle = not d
+    return record
 
 
 def acceptance_of(line: str, after_timings: bool = False) -> AcceptanceRecord | None:
     """The record of a request's acceptance line, or None for any other line.
 
-    The oldest form has no prefix, so an echoed prompt could look the same: it is read only where the caller
-    knows that the request's timing lines stand right before it (after_timings), as `read_log` does.
+    The oldest form has no prefix, so an echoed prompt could look the same: it is read only where the caller knows that
+    the request's timing lines come right before it (after_timings), as `read_log` does.
     """
     line = line.rstrip()
-    begin = _PREFIX.match(line).end()
+    begin = _prefix_of(line).end()
     slot = _SLOT.match(line, begin)
     if slot and slot["what"].startswith("print_timing"):
         found = _RATE.match(line, slot.end())
@@ -114,14 +119,14 @@ def acceptance_of(line: str, after_timings: bool = False) -> AcceptanceRecord | 
         found = _RATE.fullmatch(line, begin) if after_timings else None
     if not found:
         return None
-    rest = [more[1] if (more := form.search(line)) else None for form in (_LENGTH, _POSITIONS)]
-    return _record(line, *found.groups(), *rest)
+    length, positions = (more[1] if (more := form.search(line)) else None for form in (_LENGTH, _POSITIONS))
+    return _record(line, found[1], found[2], found[3], length, positions)
 
 
-def read_counters(metrics_text: str, **_extra) -> Counters:
+def read_counters(metrics_text: str, **_extra: Any) -> Counters:
     """Counters of a /metrics answer; the per-position counter is absent until something was drafted.
 
-    Builds before the spec_decode counters give output tokens and gauges only.
+    Builds without the spec_decode counters give output tokens and gauges only.
     """
     spec = "llamacpp:spec_decode_num_"
     found = samples(metrics_text, (spec, "llamacpp:tokens_predicted_total", "llamacpp:requests_"))
@@ -144,10 +149,10 @@ def tracker() -> PhaseTracker:
 
 @without_collector
 def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
-    """Read a whole log; num_draft_tokens is not needed, the lines carry the counts.
+    """Read a whole log. num_draft_tokens is not needed here: the lines have the counts.
 
-    running_max is the number of slots at work at the same time. A drafter that cannot be used is a cause on a
-    server that goes on living: llama.cpp then serves *without* speculation.
+    running_max is the largest number of slots at work at the same time. A drafter that cannot be used is a cause of a
+    server that lives: llama.cpp then serves *without* speculation.
     """
     reading = LogReading(ENGINE)
     phases = tracker()
@@ -156,12 +161,12 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     served = timings = False
     last_slot = None
     records, usual, number = reading.acceptance, USUAL.match, 0
-    for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
+    for number, raw in enumerate(lines, 1):  # noqa: B007 - the number of lines is needed after the loop
         line = raw.rstrip()
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             at = line.find("slot ", 0, 64)
             if at == 0 or at > 0 and line[at - 1] == " " and line[0] in "[0123456789":
-                # Cut by hand: these lines are nearly all of a busy server's log. `acceptance_of` is strict.
+                # Cut by hand, since nearly all lines of a busy server are of this kind; `acceptance_of` is strict.
                 if line.startswith("print_timing", at + 5):
                     served = timings = True
                     if "draft acceptance" in line:
@@ -190,22 +195,22 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                     errors.add(line[at:], weight=REQUEST)
                 continue
             if timings:
-                if _TIMING.match(line, _PREFIX.match(line).end()):
+                if _TIMING.match(line, _prefix_of(line).end()):
                     continue
                 if record := acceptance_of(line, after_timings=True):
                     records.append(record)
                     continue
                 timings = False
-            prefix = _PREFIX.match(line)
+            prefix = _prefix_of(line)
             level, body = prefix["level"], line[prefix.end() :]
             phase = phases.feed(line, prefix["at"])
             if phase and phase.name == "restarted":
                 errors.restart()
                 served = False
             errors.stopping = errors.stopping or _STOP.search(body) is not None
-            ours = errors.feed(body)
+            known = errors.feed(body)
             if (
-                not ours
+                not known
                 and (level == "E" or level is None and _ERROR.search(body) or _VOCABULARY.search(body))
                 and not _HARMLESS.search(body)
             ):
@@ -213,8 +218,8 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                     errors.mark_fatal(phases.ready)
                 weight = REQUEST if "send_error: task id" in body else WRAPPER if _WRAPPER.search(body) else ROOT
                 errors.add(body, weight=weight)
-                ours = True
-            if not (ours or level or _OWN.match(body) or phase or not body):
+                known = True
+            if not (known or level or _OWN.match(body) or phase or not body):
                 reading.unknown(line)
     reading.lines = number
     if records:
@@ -225,5 +230,4 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
 
 def first_error(lines: Iterable[str]) -> tuple[str, str] | None:
     """(cause sentence, kind) of the first real error, or None."""
-    reading = read_log(lines)
-    return (reading.cause, reading.cause_kind) if reading.cause else None
+    return read_log(lines).first_error()

@@ -1,7 +1,7 @@
-"""What the readers hand back: counters, load phases, acceptance records, the reading of a whole log.
+"""What the readers return: counters, load phases, acceptance records, the reading of a whole log.
 
-Raw counts are kept as they stand in the source; rates are derived on read (accept length = 1 +
-accepted/steps, draft acceptance = accepted/drafted, the bonus token never counted).
+Raw counts are kept as the source has them. Rates are derived from them when they are needed (accept length =
+1 + accepted/steps, draft acceptance = accepted/drafted, the bonus token never counted).
 """
 
 import functools
@@ -9,19 +9,25 @@ import gc
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
+from runners.readers.error_kinds import OTHER
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Phases = list[tuple[str, re.Pattern[str]]]  # (name, what a line that begins it contains)
 
 
 @dataclass
 class Counters:
     """An engine's counts at one moment (since its start) or, from `since`, over an interval.
 
-    steps, drafted, accepted: verification steps, drafted and accepted tokens, summed over requests; None
-    where the source does not tell. With an n-gram drafter engines count only steps that had a draft: `steps`
-    is then less than the real number of decode steps, and 1 + accepted/steps overstates tokens per step.
-    accepted_per_position: accepted tokens at draft position 0, 1, ... (survival, not conditional). running,
-    queued: requests at that moment (gauges, never subtracted). gauges: other momentary values.
+    steps, drafted, accepted: verification steps, drafted and accepted tokens, summed over requests; None where the
+    source does not tell. With an n-gram drafter engines count only steps that had a draft: `steps` is then less than
+    the real number of decode steps, and 1 + accepted/steps overstates tokens per step.
+    accepted_per_position: accepted tokens at draft position 0, 1, ... (survival, not conditional).
+    running, queued: requests at that moment (gauges, never subtracted). gauges: other momentary values.
     """
 
     steps: int | None = None
@@ -37,37 +43,41 @@ class Counters:
     def since(self, before: "Counters") -> "Counters":
         """Counts of the interval from `before` to this moment; gauges keep the later value.
 
-        A counter absent before counts as 0 (engines show some only once used). Raises ValueError when one
-        went backwards or vanished: the engine was restarted in between, so no difference means anything.
+        A counter absent before counts as 0 (engines show some only once used). Raises ValueError when one went
+        backwards or vanished: the engine was restarted in between, so no difference means anything.
         """
 
-        def difference(name: str, later: int | None, earlier: int | None) -> int | None:
-            if (later or 0) < (earlier or 0):
-                now = "absent" if later is None else later
-                raise ValueError(
-                    f"counter {name} went backwards ({earlier} before, {now} now, from "
-                    f"{self.source or 'unknown source'}): the engine restarted during the interval, so its "
-                    "counts cannot be subtracted."
-                )
+        def difference(name: str) -> int | None:
+            later, earlier = getattr(self, name), getattr(before, name)
+            self._must_not_fall(name, later, earlier)
             return None if later is None else later - (earlier or 0)
 
-        names = ("steps", "drafted", "accepted", "output_tokens")
-        counts = {name: difference(name, getattr(self, name), getattr(before, name)) for name in names}
-        later, earlier = self.accepted_per_position, before.accepted_per_position or []
-        for i in range(len(later or []), len(earlier)):
-            difference(f"accepted_per_position[{i}]", None, earlier[i])
-        positions = None
-        if later is not None:
-            earlier = earlier + [0] * (len(later) - len(earlier))
-            positions = [difference(f"accepted_per_position[{i}]", n, earlier[i]) for i, n in enumerate(later)]
+        steps, drafted, accepted, output_tokens = map(difference, ("steps", "drafted", "accepted", "output_tokens"))
+        later, earlier = self.accepted_per_position or [], before.accepted_per_position or []
+        positions = []
+        for i in range(max(len(later), len(earlier))):
+            now, then = (counts[i] if i < len(counts) else None for counts in (later, earlier))
+            self._must_not_fall(f"accepted_per_position[{i}]", now, then)
+            positions.append((now or 0) - (then or 0))
         return Counters(
-            **counts,
-            accepted_per_position=positions,
+            steps=steps,
+            drafted=drafted,
+            accepted=accepted,
+            output_tokens=output_tokens,
+            accepted_per_position=None if self.accepted_per_position is None else positions[: len(later)],
             running=self.running,
             queued=self.queued,
             source=self.source,
             gauges=dict(self.gauges),
         )
+
+    def _must_not_fall(self, name: str, later: int | None, earlier: int | None) -> None:
+        if (later or 0) < (earlier or 0):
+            now = "absent" if later is None else later
+            raise ValueError(
+                f"counter {name} went backwards ({earlier} before, {now} now, from {self.source or 'unknown source'}): "
+                "the engine restarted during the interval, so its counts cannot be subtracted."
+            )
 
 
 @dataclass
@@ -83,11 +93,14 @@ class Phase:
 class AcceptanceRecord:
     """One acceptance line of a log.
 
-    printed_rate: the engine's own figure as a fraction, in the meaning of `definition`; recomputed_rate:
-    always accepted/drafted, (accept length - 1)/K for a chain, None where it cannot be derived.
-    per_position: survival rates. throughput: output tokens/s as printed. idle: the figures that span time
-    (throughput) include idle time or, for vLLM, nothing was drafted at all; accept_length and the rates of
-    an SGLang line stay good.
+    printed_rate: the engine's own figure as a fraction, with the meaning `definition` (accept_rates.py).
+    recomputed_rate: always accepted/drafted, (accept length - 1)/K for a chain; None where it cannot be derived.
+    per_position: survival rates. throughput: output tokens/s as printed.
+    idle: the throughput includes time in which nothing ran or, for vLLM, nothing was drafted at all; accept_length and
+    the rates of an SGLang line stay valid.
+
+    A log has a million of these. The readers' inner loops therefore make one without `__init__` (`blank_record`) and
+    set every field by name: arguments by name would take twice as long.
     """
 
     line: str
@@ -104,12 +117,17 @@ class AcceptanceRecord:
     idle: bool = False
 
 
+# A record without any field: whoever calls it sets all twelve.
+blank_record = functools.partial(AcceptanceRecord.__new__, AcceptanceRecord)
+
+
 @dataclass
 class LogReading:
-    """What one log says. `outcome` is the last state the log shows; a process killed without a word still
-    reads "served", so set the exit status beside it. `cause` may be set on a living engine (a refused
-    request, a drafter it went on without). `unknown_lines`: lines in no form of this engine, or in a form it
-    no longer has.
+    """What one log tells.
+
+    outcome: the last state that the log shows: starting, ready, served or dead. A process killed without a last line
+    still reads "served", so compare it with the exit status. cause: may be set for a living engine too (a refused
+    request, a drafter it went on without). unknown_lines: lines in no form of this engine that is known here.
     """
 
     engine: str
@@ -126,19 +144,24 @@ class LogReading:
     unknown_examples: list[str] = field(default_factory=list)
 
     def unknown(self, line: str) -> None:
-        """Count a line, or a piece of one between carriage returns, that no form explains."""
+        """Count a line, or a piece of one between carriage returns, that no known form matches."""
         self.unknown_lines += 1
         if len(self.unknown_examples) < 5:
             self.unknown_examples.append(line[:300])
 
+    def first_error(self) -> tuple[str, str] | None:
+        """(cause sentence, kind) of the first real error, or None."""
+        return (self.cause, self.cause_kind or OTHER) if self.cause else None
 
-def without_collector(read: Callable) -> Callable:
-    """Decorator of a reader of whole logs: Python's garbage collector rests meanwhile. Records hold no cycles, and
-    walking a million of them again and again costs a fifth of the time.
+
+def without_collector(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorator of a reader of whole logs: switches Python's garbage collector off meanwhile.
+
+    Records hold no cycles, and walking a million of them again and again costs a fifth of the time.
     """
 
     @functools.wraps(read)
-    def reading(*args, **options):
+    def reading(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
         was = gc.isenabled()
         gc.disable()
         try:
@@ -154,7 +177,7 @@ _BAR_END = re.compile(r"(?:it/s|s/it)\](?: |\x1b\[A)*(?=[\[(A-Z])")
 
 
 def pieces(raw: str) -> tuple[str, ...] | list[str]:
-    """A line without its end, cut at carriage returns (progress bars that redraw themselves)."""
+    """A line without its line end, cut at carriage returns (progress bars that redraw themselves)."""
     line = raw.rstrip()
     return [p for p in line.split("\r") if p] or [""] if "\r" in line else (line,)
 
@@ -165,27 +188,29 @@ def after_bar(line: str) -> str | None:
     return line[found.end() :] if found else None
 
 
-def match_phase(phases: list[tuple[str, re.Pattern]]) -> Callable[[str], str | None]:
-    """One scan for all patterns of a PHASES list: the name of the one found furthest left, or None."""
+def match_phase(phases: Phases) -> Callable[[str], str | None]:
+    """A function line -> name of the phase that it begins, or None. One scan for all patterns; the leftmost wins."""
     pattern = re.compile("|".join(f"(?P<p{i}>{p.pattern})" for i, (_, p) in enumerate(phases)))
     names = {f"p{i}": name for i, (name, _) in enumerate(phases)}
 
     def phase_of(line: str) -> str | None:
         found = pattern.search(line)
-        return names[found.lastgroup] if found else None
+        return names[found.lastgroup] if found and found.lastgroup else None
 
     return phase_of
 
 
 class PhaseTracker:
-    """Follows load phases over a log: each is entered once and none is gone back to.
+    """Follows load phases over a log: each is entered once, and an earlier one is never entered again.
 
-    `refine(name, line)` lets an engine tell apart two phases announced by the same words (SGLang loads
-    target and drafter with the same line). After "ready", the first phase of `first` means that the engine
-    was started again into the same log: a phase "restarted" is recorded and the following starts anew.
+    `refine(name, line)` lets an engine distinguish two phases that are announced by the same words (SGLang loads target
+    and drafter with the same line). After "ready", the phase `first` means that the engine was started again into the
+    same log: a phase "restarted" is recorded, and the phases begin anew.
     """
 
-    def __init__(self, phase_of, first: str, refine: Callable[[str, str], str] | None = None):
+    def __init__(
+        self, phase_of: Callable[[str], str | None], first: str, refine: Callable[[str, str], str] | None = None
+    ):
         self._phase_of, self._first, self._refine = phase_of, first, refine
         self.phases: list[Phase] = []
         self._seen: set[str] = set()
@@ -214,4 +239,5 @@ class PhaseTracker:
 
     @property
     def current(self) -> str | None:
+        """The phase entered last."""
         return self.phases[-1].name if self.phases else None

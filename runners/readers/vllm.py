@@ -8,7 +8,8 @@ without "(APIServer pid=N)", and up to about 0.10 the acceptance line begins wit
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.causes import ROOT, Errors
@@ -17,8 +18,10 @@ from runners.readers.records import (
     AcceptanceRecord,
     Counters,
     LogReading,
+    Phases,
     PhaseTracker,
     after_bar,
+    blank_record,
     match_phase,
     pieces,
     without_collector,
@@ -26,7 +29,7 @@ from runners.readers.records import (
 
 ENGINE = "vllm"
 
-PHASES: list[tuple[str, re.Pattern]] = [
+PHASES: Phases = [
     ("importing", re.compile(r"\] non-default args: |vLLM API server version")),
     ("starting ranks", re.compile(r"\] Initializing a V1 LLM engine")),
     (
@@ -57,11 +60,13 @@ _PREFIX = re.compile(
     r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<at>\d\d-\d\d \d\d:\d\d:\d\d)\S* "
     r"\[(?:[^\]]*/)?(?P<file>[^\]:/]+):\d+\] ?)?"
 )
-# Read only from the file that writes them, so that the same words in an echoed prompt are not.
+# Every part is optional: it matches any line, if only with nothing.
+_prefix_of = cast("Callable[[str], re.Match[str]]", _PREFIX.match)
+# Read only behind the name of the file that writes them: an echoed prompt may hold the same words.
 _SPEC_FILE, _ENGINE_FILES = "metrics.py", ("loggers.py", "metrics.py")
 _SPEC = "SpecDecoding metrics: "
 _ENGINE = re.compile(r"(?:(?:Engine \d+|\d+ Engines Aggregated): )?Avg prompt throughput: ")
-# Both lines in today's form, in one scan; any other goes through `acceptance_of` and `_engine_line`.
+# Both lines in today's form, in one scan; any other form goes through `acceptance_of` and `_engine_line`.
 USUAL = re.compile(
     r"(?:\([A-Za-z][\w .=-]*? pid=\d++\) ?)?INFO \d\d-\d\d \d\d:\d\d:\d\d \["
     r"(?:metrics\.py:\d++\] SpecDecoding metrics: Mean acceptance length: (\d++\.\d++), Accepted throughput: [\d.]++ "
@@ -92,6 +97,8 @@ _FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed
 
 
 LENGTH_FIRST, RATE_FIRST = "acceptance line with length first", "acceptance line with rate first"
+EngineLine = tuple[int | None, int | None, float | None]  # running and waiting requests, output tokens/s
+NOTHING_YET: EngineLine = (None, None, None)
 
 
 def _float(text: str | None) -> float | None:
@@ -105,37 +112,43 @@ def _record(
     drafted: str,
     positions: str | None,
     rate: str | None,
-    engine_line: tuple[int | None, int | None, float | None] = (None, None, None),
+    engine_line: EngineLine = NOTHING_YET,
 ) -> AcceptanceRecord:
     """The record of a line from its fields as printed, and from the Engine line before it."""
     a, d, percent = int(accepted), int(drafted), _float(rate)
-    survival = None if positions is None or "nan" in positions else [float(x) for x in positions.split(", ")]
-    share = a / d if d else None
-    printed = None if percent is None else percent / 100
-    return AcceptanceRecord(
-        line, _float(length), printed, ACCEPTED_OVER_DRAFTED, a, d, survival, share, *engine_line, not d
-    )
+    record = blank_record()
+    record.line = line
+    record.accept_length = _float(length)
+    record.printed_rate = None if percent is None else percent / 100
+    record.definition = ACCEPTED_OVER_DRAFTED
+    record.accepted, record.drafted = a, d
+    record.per_position = None if positions is None or "nan" in positions else [float(x) for x in positions.split(", ")]
+    record.recomputed_rate = a / d if d else None
+    record.running, record.queued, record.throughput = engine_line
+    record.idle = not d
+    return record
 
 
 def acceptance_of(line: str) -> AcceptanceRecord | None:
     """The record of a "SpecDecoding metrics" line (either order of fields), or None for any other line.
 
-    The rate is printed in per cent and kept as a fraction; "nan" (nothing drafted) becomes None, with idle
-    set.
+    The rate is printed in per cent and kept as a fraction. "nan" (nothing drafted) becomes None, and idle is set.
     """
     line = line.rstrip()
-    prefix = _PREFIX.match(line)
+    prefix = _prefix_of(line)
     body = line[prefix.end() :]
     if prefix["file"] != _SPEC_FILE or not body.startswith(_SPEC):
         return None
-    fields = [found[1] if (found := form.search(body)) else None for form in _FIELDS]
-    return None if None in fields[1:3] else _record(line, *fields)
+    length, accepted, drafted, positions, rate = (found[1] if (found := f.search(body)) else None for f in _FIELDS)
+    if accepted is None or drafted is None:
+        return None
+    return _record(line, length, accepted, drafted, positions, rate)
 
 
-def read_counters(metrics_text: str, **_extra) -> Counters:
+def read_counters(metrics_text: str, **_extra: Any) -> Counters:
     """Counters of a /metrics answer, summed over engines (data-parallel ranks) and models.
 
-    steps counts drafts that were verified; see `Counters` for what that means with an n-gram drafter.
+    `steps` counts drafts that were verified; see `Counters` for what that means with an n-gram drafter.
     """
     spec = "vllm:spec_decode_num_"
     found = samples(metrics_text, (spec, "vllm:generation_tokens", "vllm:num_requests_"))
@@ -158,17 +171,17 @@ def tracker() -> PhaseTracker:
 
 @without_collector
 def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
-    """Read a whole log. num_draft_tokens is not needed here: the lines carry the counts.
+    """Read a whole log. num_draft_tokens is not needed here: the lines have the counts.
 
-    running_max is the largest of the figures printed every 10 s, so a lower bound.
+    running_max is the largest of the figures printed every 10 s: a lower bound.
     """
     reading = LogReading(ENGINE)
     phases = tracker()
     errors = Errors(ENGINE, lambda: phases.current)
     served = False
-    engine_line: tuple[int | None, int | None, float | None] = (None, None, None)
+    engine_line = NOTHING_YET
     records, usual, number = reading.acceptance, USUAL.match, 0
-    for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
+    for number, raw in enumerate(lines, 1):  # noqa: B007 - the number of lines is needed after the loop
         line = raw.rstrip()
         if (found := usual(line)) is not None and "\r" not in line:
             length, accepted, drafted, positions, rate, throughput, running, waiting = found.groups()
@@ -176,21 +189,22 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 records.append(_record(line, length, accepted, drafted, positions, rate, engine_line))
                 reading.generation, served = LENGTH_FIRST, True
             else:
-                engine_line = int(running), int(waiting), float(throughput)
-                reading.running_max = max(engine_line[0], reading.running_max or 0)
-                served = served or bool(engine_line[2] and phases.ready)
+                at_work, tokens_per_second = int(running), float(throughput)
+                engine_line = at_work, int(waiting), tokens_per_second
+                reading.running_max = max(at_work, reading.running_max or 0)
+                served = served or bool(tokens_per_second and phases.ready)
             continue
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
-            # The bulk of a busy server's log: uvicorn's access lines.
+            # uvicorn's access lines, most of a busy server's log: no more work than needed.
             if '" 200' in line and (line.startswith("INFO:     ") or ") INFO:     " in line[:48]):
                 served = served or (phases.ready and _ANSWERED.search(line) is not None)
                 continue
-            prefix = _PREFIX.match(line)
+            prefix = _prefix_of(line)
             level, process = prefix["level"], prefix["process"]
             if level is None and process is None and (tail := after_bar(line)):
                 phases.feed(line)
                 line = tail
-                prefix = _PREFIX.match(line)
+                prefix = _prefix_of(line)
                 level, process = prefix["level"], prefix["process"]
             body = line[prefix.end() :]
             if prefix["file"] == _SPEC_FILE and body.startswith(_SPEC):
@@ -217,19 +231,19 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             errors.stopping = errors.stopping or _STOP.search(line) is not None
             loud = level in (None, "ERROR", "CRITICAL")
             source = process or ("main" if level else "")
-            ours = errors.feed(body, source, prefix["who"] or "", silent=not loud)
+            in_traceback = errors.feed(body, source, prefix["who"] or "", silent=not loud)
             if loud and _FATAL.search(body):
                 errors.mark_fatal(phases.ready or served)
                 if "died unexpectedly" in body:
                     errors.add(body, prefix["who"] or "", ROOT)
-            if not (ours or level or process or line.startswith("INFO:     ") or _FOREIGN.match(line)):
+            if not (in_traceback or level or process or line.startswith("INFO:     ") or _FOREIGN.match(line)):
                 reading.unknown(line)
     reading.lines = number
     return errors.conclude(reading, phases, served)
 
 
-def _engine_line(line: str) -> tuple[int | None, int | None, float | None]:
-    """Running and waiting requests and output tokens/s of an Engine line."""
+def _engine_line(line: str) -> EngineLine:
+    """The figures of an Engine line; None for each that is not there."""
     running, waiting, throughput = _RUNNING.search(line), _WAITING.search(line), _GENERATION.search(line)
     return (
         int(running[1]) if running else None,
@@ -240,5 +254,4 @@ def _engine_line(line: str) -> tuple[int | None, int | None, float | None]:
 
 def first_error(lines: Iterable[str]) -> tuple[str, str] | None:
     """(cause sentence, kind) of the first real exception of any process, or None."""
-    reading = read_log(lines)
-    return (reading.cause, reading.cause_kind) if reading.cause else None
+    return read_log(lines).first_error()

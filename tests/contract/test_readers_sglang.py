@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.readers.sglang import log
+from runners.readers import sglang
 
 FIXTURES = Path(__file__).parent / "fixtures"
 OLD, NEW = "accept_len/num_draft_tokens", "(accept_len-1)/(num_draft_tokens-1)"
@@ -12,7 +12,7 @@ OLD, NEW = "accept_len/num_draft_tokens", "(accept_len-1)/(num_draft_tokens-1)"
 
 def read(name, **more):
     with open(FIXTURES / name, newline="\n") as lines:  # carriage returns stay as the engine wrote them
-        return log.read_log(lines, **more)
+        return sglang.read_log(lines, **more)
 
 
 def decode(fields, head="[2026-01-31 10:00:17 TP0] Decode batch, "):
@@ -63,8 +63,8 @@ def test_a_field_without_a_value_makes_its_line_unknown(torn):
     fields = {"#running-req": "4", "accept len": "1.65", "accept rate": "0.41", "gen throughput (token/s)": "99.50"}
     fields |= {"#queue-req": "0", torn: ""}
     line = "[2026-02-01 12:00:00 TP0] Decode batch, " + ", ".join(f"{name}: {value}" for name, value in fields.items())
-    reading = log.read_log([line])
-    assert reading.unknown_lines == 1 and not reading.acceptance and log.acceptance_of(line) is None
+    reading = sglang.read_log([line])
+    assert reading.unknown_lines == 1 and not reading.acceptance and sglang.acceptance_of(line) is None
 
 
 def test_the_new_generation_and_its_extra_fields_in_any_order():
@@ -100,12 +100,12 @@ def test_very_old_lines_have_a_length_and_no_rate():
 @pytest.mark.parametrize("graph", ["", "cuda graph: True, ", "npu graph: False, ", "pre-allocated usage: 0.10, "])
 def test_decode_lines_of_all_builds(head, graph):
     line = decode("accept len: 1.65, accept rate: 0.41, " + graph, head)
-    alone, (whole,) = log.acceptance_of(line), log.read_log([line + "\n"]).acceptance
+    alone, (whole,) = sglang.acceptance_of(line), sglang.read_log([line + "\n"]).acceptance
     for record in (alone, whole):
         assert (record.accept_length, record.printed_rate, record.definition) == (1.65, 0.41, OLD)
         assert (record.running, record.queued, record.throughput) == (4, 2, 8.5)
         assert record.recomputed_rate == pytest.approx(0.65 / 3)
-    assert log.read_log([decode(graph, head)]).running_max == 4
+    assert sglang.read_log([decode(graph, head)]).running_max == 4
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ def test_decode_lines_of_all_builds(head, graph):
     ],
 )
 def test_other_lines_are_no_acceptance_lines(line):
-    assert log.acceptance_of(line) is None
+    assert sglang.acceptance_of(line) is None
 
 
 def test_an_ambiguous_line_stays_undecided_until_the_number_is_known():
     line = decode("accept len: 2.00, accept rate: 0.50, ")
-    assert log.acceptance_of(line).definition == "unknown"
-    assert log.acceptance_of(line).recomputed_rate is None
-    assert log.acceptance_of(line, num_draft_tokens=4).definition == OLD
-    assert log.acceptance_of(line, num_draft_tokens=3).definition == NEW
-    assert log.acceptance_of(line, num_draft_tokens=3).recomputed_rate == pytest.approx(0.5)
+    assert sglang.acceptance_of(line).definition == "unknown"
+    assert sglang.acceptance_of(line).recomputed_rate is None
+    assert sglang.acceptance_of(line, num_draft_tokens=4).definition == OLD
+    assert sglang.acceptance_of(line, num_draft_tokens=3).definition == NEW
+    assert sglang.acceptance_of(line, num_draft_tokens=3).recomputed_rate == pytest.approx(0.5)
 
 
 def test_interleaved_ranks_and_a_launcher_that_speaks_first():
@@ -214,7 +214,7 @@ DEATHS = {
 
 @pytest.mark.parametrize(("lines", "kind", "words"), DEATHS.values(), ids=DEATHS)
 def test_deaths_and_their_kinds(lines, kind, words):
-    reading = log.read_log(lines)
+    reading = sglang.read_log(lines)
     assert (reading.outcome, reading.cause_kind) == ("dead", kind)
     assert words in reading.cause
 
@@ -227,13 +227,13 @@ def test_a_death_while_serving():
         "  f()",
         "IndexError: 7",
     ]
-    reading = log.read_log(lines)
+    reading = sglang.read_log(lines)
     assert (reading.outcome, reading.cause_kind) == ("dead", "engine dead mid-run")
     assert reading.cause == "TP3 failed while serving: IndexError: 7"
 
 
 def test_gauges_are_taken_once_a_data_parallel_rank():
-    counters = log.read_counters((FIXTURES / "sglang_metrics.txt").read_text())
+    counters = sglang.read_counters((FIXTURES / "sglang_metrics.txt").read_text())
     assert (counters.running, counters.queued) == (48.0, 80.0)  # neither tensor ranks nor priorities added
     assert (counters.steps, counters.drafted, counters.accepted, counters.output_tokens) == (
         600,
@@ -247,7 +247,7 @@ def test_gauges_are_taken_once_a_data_parallel_rank():
 
 
 def test_a_gauge_of_zero_is_no_value():
-    assert log.read_counters('sglang:spec_accept_length{tp_rank="0"} 0.0\n').gauges == {}
+    assert sglang.read_counters('sglang:spec_accept_length{tp_rank="0"} 0.0\n').gauges == {}
 
 
 def test_meta_info_under_old_and_new_names():
@@ -265,17 +265,17 @@ def test_meta_info_under_old_and_new_names():
         "completion_tokens": 9,
         "spec_correct_drafts_histogram": [3, 1, 1],
     }
-    counters = log.counters_from_meta_info([old, new, {"completion_tokens": 4}])
+    counters = sglang.counters_from_meta_info([old, new, {"completion_tokens": 4}])
     assert (counters.steps, counters.accepted, counters.drafted, counters.output_tokens) == (15, 9, 45, 30)
     assert counters.accepted_per_position == [6, 3] and sum(counters.accepted_per_position) == counters.accepted
-    merged = log.read_counters((FIXTURES / "sglang_metrics.txt").read_text(), meta_info=[old])
+    merged = sglang.read_counters((FIXTURES / "sglang_metrics.txt").read_text(), meta_info=[old])
     assert (merged.steps, merged.accepted, merged.running) == (10, 6, 48.0)
-    assert log.counters_from_meta_info([{"completion_tokens": 4}]).accepted is None
+    assert sglang.counters_from_meta_info([{"completion_tokens": 4}]).accepted is None
 
 
 def test_server_info_and_its_absences():
     name = "effective_max_running_requests_per_dp"
-    info = log.read_server_info(
+    info = sglang.read_server_info(
         {
             "version": "0.5.9",
             "speculative_num_draft_tokens": 4,
@@ -285,4 +285,4 @@ def test_server_info_and_its_absences():
     assert info[name] == 40 and info["effective_max_running_requests"] == 88
     assert (info["avg_spec_accept_length"], info["num_draft_tokens"], info["version"]) == (1.5, 4, "0.5.9")
     for silent in ({}, {"internal_states": None}, {"internal_states": [{}]}, {"internal_states": []}):
-        assert set(log.read_server_info(silent).values()) == {None}
+        assert set(sglang.read_server_info(silent).values()) == {None}

@@ -1,6 +1,6 @@
-"""SGLang: its log (log.py, decode_lines.py, counts.py) and what it tells over HTTP (http.py), under one name.
+"""SGLang: its log (log.py, decode_lines.py, counts.py) and its answers over HTTP (http.py), under one name.
 
-Nothing is computed here: this hands on the functions that every reader has (readers/registry.py lists them).
+Nothing is computed here: this collects the functions that every reader has (readers/registry.py lists them).
 """
 
 from runners.readers.sglang.http import counters_from_meta_info, read_counters, read_server_info

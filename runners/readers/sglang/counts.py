@@ -1,8 +1,9 @@
 """Counts of a cell from SGLang's decode lines, where the engine exports none.
 
-A line covers `--decode-log-interval` passes and tells the accept length over them, (A + F) / F, and the running
-requests of the last one. Every pass verifies each running request once, so F of a line is near running x interval:
-lines are weighted by their running requests. Steps and accepted tokens then follow from the tokens that were sent.
+A line covers `--decode-log-interval` passes. It has the accept length over them, (A + F) / F with A accepted tokens in
+F verification steps, and the running requests of the last pass. Every pass verifies each running request once, so F is
+near running x interval: lines are weighted by their running requests. Steps and accepted tokens then follow from the
+output tokens.
 """
 
 from dataclasses import replace
@@ -19,9 +20,10 @@ def mean_accept_length(records: list[AcceptanceRecord]) -> float | None:
 
 
 def estimated(records: list[AcceptanceRecord], counts: Counters, requests: int, output_tokens: int, k: int) -> Counters:
-    """`counts` with steps, drafted and accepted filled in from the lines; as it was when there is no line.
+    """`counts` with steps, drafted and accepted filled in from the lines; unchanged without a line.
 
     A request's first token comes from its prefill: decode tokens = output tokens - requests = steps x accept length.
+    k: draft tokens a step.
     """
     length = mean_accept_length(records)
     if length is None or counts.accepted is not None:
@@ -38,7 +40,7 @@ def estimated(records: list[AcceptanceRecord], counts: Counters, requests: int, 
 
 
 def piece(log: Path, start: int) -> list[str]:
-    """Lines that a log gained since `start` (bytes)."""
+    """The lines that a log gained since byte `start`."""
     with open(log, "rb") as handle:
         handle.seek(start)
         return handle.read().decode(errors="replace").splitlines()

@@ -1,17 +1,29 @@
-"""SGLang's decode line: its fields, in whatever order, and the records made of them.
+"""SGLang's decode line: its fields, in any order, and the records made of them.
 
-What the printed accept rate means shows only from all lines of a server together (rates.py), so records are settled in
-the end. The forms are those named in sglang.py.
+What the printed accept rate means can be seen only from all lines of a server together (accept_rates.py), so records
+are completed at the end (`settle`). log.py names the releases whose forms these are.
 """
 
 import re
+from collections.abc import Callable
+from typing import Protocol
 
 from runners.readers.accept_rates import UNKNOWN_DEFINITION, infer, recomputed
-from runners.readers.records import AcceptanceRecord
+from runners.readers.records import AcceptanceRecord, blank_record
 
 BEGIN = "Decode batch"
-# As they are printed: running requests, accept length, accept rate, output tokens/s, queued requests.
+# As printed: running requests, accept length, accept rate, output tokens/s, queued requests.
 Fields = tuple[str, str | None, str | None, str, str]
+
+
+class _UsualMatch(Protocol):
+    """A match of USUAL: its groups are the fields."""
+
+    def groups(self) -> Fields: ...
+
+
+MatchUsual = Callable[[str], _UsualMatch | None]
+
 
 # The usual form in one scan; any other order or selection of fields goes through `fields_of`.
 USUAL = re.compile(
@@ -23,32 +35,34 @@ USUAL = re.compile(
 
 
 def body_at(line: str) -> int:
-    """Where the message of a prefixed line begins, or -1."""
+    """The index at which the message of a line with a log prefix begins; -1 without a prefix."""
     at = line.find("] ", 8, 72) + 2
     return at if at > 1 and line[0] == "[" and line[1].isdigit() else -1
 
 
 def fields_of(line: str) -> Fields | None:
-    """Fields of a decode line by name, whatever their order; None if its form is not known any more."""
+    """The fields of a decode line by name, in any order; None if one is missing or not a number (an unknown form)."""
     # With the comma: newer lines also have "block accept len".
     length, rate = _value(line, ", accept len: "), _value(line, ", accept rate: ")
     running, queued = _value(line, "#running-req: "), _value(line, ", #queue-req: ")
     throughput = _value(line, ", gen throughput (token/s): ")
+    if running is None or queued is None or throughput is None or (length is None and rate is not None):
+        return None
     try:
         int(running), int(queued), float(throughput)
         for printed in (length, rate):
-            if printed is not None:  # an empty one is no number either
+            if printed is not None:  # an empty text is not a number either
                 float(printed)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
-    return None if length is None and rate is not None else (running, length, rate, throughput, queued)
+    return running, length, rate, throughput, queued
 
 
 class Records:
     """The records of a log's decode lines that have an accept length, in the order of the lines.
 
-    Printed to two decimals, the distinct pairs of accept length and rate are few: what belongs to a pair is worked out
-    once.
+    Both are printed with two decimals, so there are few different pairs of accept length and rate: what belongs to a
+    pair is computed once.
     """
 
     def __init__(self) -> None:
@@ -56,38 +70,38 @@ class Records:
         self._of_pair: dict[tuple[str, str | None], tuple[float, float | None, list[AcceptanceRecord]]] = {}
 
     def add(self, line: str, fields: Fields, idle: bool) -> None:
-        """One line more, by the fields that USUAL or `fields_of` told, an accept length among them."""
+        """One more line and its fields. Without an accept length (no speculation) it makes no record."""
         running, length, rate, throughput, queued = fields
+        if length is None:
+            return
         if (known := self._of_pair.get((length, rate))) is None:
             known = float(length), None if rate is None else float(rate), []
             self._of_pair[length, rate] = known
-        record = AcceptanceRecord(
-            line,
-            known[0],
-            known[1],
-            UNKNOWN_DEFINITION,
-            None,
-            None,
-            None,
-            None,
-            int(running),
-            int(queued),
-            float(throughput),
-            idle,
-        )
+        record = blank_record()
+        record.line = line
+        record.accept_length, record.printed_rate, of_pair = known
+        record.definition = UNKNOWN_DEFINITION
+        record.accepted = record.drafted = record.per_position = None  # the line has no counts
+        record.recomputed_rate = None
+        record.running = int(running)
+        record.queued = int(queued)
+        record.throughput = float(throughput)
+        record.idle = idle
         self.records.append(record)
-        known[2].append(record)
+        of_pair.append(record)
 
     def settle(self, num_draft_tokens: int | None = None, definition: str | None = None) -> str:
-        """Give every record the meaning of its printed rate, inferred from all unless given, and accepted/drafted by
-        it; returns that meaning. num_draft_tokens is drafts plus one, inferred as well where it is not given.
+        """Set `definition` and `recomputed_rate` of every record; returns the definition.
+
+        definition: the meaning of the printed rate; num_draft_tokens: drafts plus one. Each is inferred from all
+        records unless it is given.
         """
         rated = [(length, rate) for length, rate, _ in self._of_pair.values() if rate is not None]
         inferred, number = infer(rated, num_draft_tokens)
         definition = definition or (inferred if rated else UNKNOWN_DEFINITION)
-        for length, rate, own in self._of_pair.values():
+        for length, rate, of_pair in self._of_pair.values():
             share = recomputed(length, rate, definition, number)
-            for record in own:
+            for record in of_pair:
                 record.definition, record.recomputed_rate = definition, share
         return definition
 
@@ -98,7 +112,7 @@ class Records:
 
 
 def _value(line: str, name: str) -> str | None:
-    """The value of a `name: value` field of a decode line; `name` comes with what must stand before it."""
+    """The value of a `name: value` field of a decode line. `name` includes what must come before it."""
     at = line.find(name)
     if at < 0:
         return None

@@ -1,30 +1,34 @@
-"""What SGLang tells over HTTP: /metrics, /server_info, and the `meta_info` of each answer.
+"""What SGLang answers over HTTP: /metrics, /server_info, and the `meta_info` of each answer.
 
 Read from the wheels of SGLang 0.5.9, 0.5.10.post1 and 0.5.23 (paths under sglang/srt/): gauges in
 metrics/collector.py, later observability/metrics_collector.py; meta_info in managers/tokenizer_manager.py;
 internal states in managers/scheduler.py, later managers/scheduler_components/internal_state.py.
 """
 
+from typing import Any
+
 from runners.readers.prometheus import Sample, count, samples
 from runners.readers.records import Counters
 
+Json = dict[str, Any]
+
 
 def _over_ranks(found: list[Sample], name: str) -> list[float]:
-    """A gauge once per data-parallel rank: all tensor-parallel ranks of it show the same figure."""
+    """A gauge's value for each data-parallel rank: all tensor-parallel ranks of one show the same figure."""
     groups: dict[str, float] = {}
     for s in found:
-        if s.name == name and not s.labels.get("priority"):  # a priority's share is in the total already
+        if s.name == name and not s.labels.get("priority"):  # a priority's share is part of the total already
             rank = s.labels.get("dp_rank", "")
             groups[rank] = max(s.value, groups.get(rank, s.value))
     return list(groups.values())
 
 
-def read_counters(metrics_text: str, meta_info: list[dict] | None = None, **_extra) -> Counters:
+def read_counters(metrics_text: str, meta_info: list[Json] | None = None, **_extra: Any) -> Counters:
     """Counters of a /metrics answer (`--enable-metrics`).
 
-    SGLang exports no counts of drafted and accepted tokens: accept length and rate are gauges of the last
-    logging interval, kept in `gauges` (to be sampled, never subtracted; 0 means "no value"). Only newer
-    releases count verification calls. meta_info: the answers' meta_info, whose counts are then taken instead.
+    SGLang exports no counts of drafted and accepted tokens: accept length and rate are gauges of the last logging
+    interval, kept in `gauges` (to be sampled, never subtracted; 0 means "no value"). Only newer releases count
+    verification calls. meta_info: of the answers; its counts are then used instead.
     """
     found = samples(metrics_text, ("sglang:",))
     gauges = {}
@@ -48,23 +52,25 @@ def read_counters(metrics_text: str, meta_info: list[dict] | None = None, **_ext
     return counters
 
 
-def _known_sum(infos: list[dict], *names: str) -> int | None:
+def _known_sum(infos: list[Json], *names: str) -> int | None:
+    """The sum of a field over all answers that have it, under the first of its names; None when none has it."""
     values = [next((i[n] for n in names if i.get(n) is not None), None) for i in infos]
     known = [int(v) for v in values if v is not None]
     return sum(known) if known else None
 
 
-def counters_from_meta_info(infos: list[dict]) -> Counters:
+def counters_from_meta_info(infos: list[Json]) -> Counters:
     """Counts summed over the `meta_info` of finished requests, under old names (0.5.9) or new ones.
 
     spec_accept_token_num became spec_num_correct_drafts, spec_draft_token_num spec_num_proposed_drafts,
     spec_accept_histogram spec_correct_drafts_histogram (steps by number of accepted drafts).
     """
-    histograms = [i.get("spec_correct_drafts_histogram") or i.get("spec_accept_histogram") for i in infos]
-    histograms = [h for h in histograms if h]
+    found = [i.get("spec_correct_drafts_histogram") or i.get("spec_accept_histogram") for i in infos]
+    histograms: list[list[int]] = [h for h in found if h]
     positions = None
     if histograms:
-        longest = max(map(len, histograms))
+        longest = max(len(h) for h in histograms)
+        # A step that accepted n drafts accepted the first n positions.
         positions = [sum(sum(h[p + 1 :]) for h in histograms) for p in range(longest - 1)]
     return Counters(
         steps=_known_sum(infos, "spec_verify_ct"),
@@ -76,13 +82,12 @@ def counters_from_meta_info(infos: list[dict]) -> Counters:
     )
 
 
-def read_server_info(obj: dict) -> dict:
-    """What /server_info (old name /get_server_info) tells: a dict with these keys, None where it is silent.
+def read_server_info(obj: Json) -> Json:
+    """What /server_info (old name /get_server_info) answers: a dict with these keys, None for what it does not have.
 
-    avg_spec_accept_length: since the server's start, the bonus token counted in; absent until the first
-    decode line was logged; a plain mean over data-parallel ranks. effective_max_running_requests_per_dp: the
-    cap of one rank (the least); effective_max_running_requests: of all ranks together. num_draft_tokens,
-    version.
+    avg_spec_accept_length: since the server's start, the bonus token counted in; absent until the first decode line was
+    logged; a plain mean over data-parallel ranks. effective_max_running_requests_per_dp: the cap of one rank (the
+    smallest); effective_max_running_requests: of all ranks together. num_draft_tokens, version.
     """
     states = obj.get("internal_states") or []
     states = [s for s in (states if isinstance(states, list) else [states]) if isinstance(s, dict)]

@@ -16,6 +16,7 @@ acceptance at all.
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 from runners.readers.accept_rates import BONUS_COUNTED, LENGTH_LESS_ONE
 from runners.readers.causes import REFUSED, WRAPPER, Errors
@@ -23,6 +24,7 @@ from runners.readers.records import (
     AcceptanceRecord,
     Counters,
     LogReading,
+    Phases,
     PhaseTracker,
     after_bar,
     match_phase,
@@ -30,19 +32,19 @@ from runners.readers.records import (
     without_collector,
 )
 from runners.readers.sglang.counts import estimated, piece
-from runners.readers.sglang.decode_lines import BEGIN, USUAL, Records, body_at, fields_of
+from runners.readers.sglang.decode_lines import BEGIN, USUAL, MatchUsual, Records, body_at, fields_of
 
 ENGINE = "sglang"
 
 _GRAPHS = r"(?:cuda|CUDA|cpu|npu) graph"
-PHASES: list[tuple[str, re.Pattern]] = [
+PHASES: Phases = [
     ("starting", re.compile(r"\] server_args=ServerArgs\(")),
     ("joining ranks", re.compile(r"\] Init torch distributed begin")),
     (
         "loading weights",
         re.compile(r"\] Load weight begin\.|^Loading \w+ checkpoint shards:|^Multi-thread loading \w*"),
     ),
-    # Begins with the words of "loading weights" again, which only `tracker` tells apart; this is its end.
+    # It begins with the words of "loading weights" again, which only `tracker` can distinguish; this is its end.
     ("loading drafter", re.compile(r"\] Load weight end\. .*type=\w*(?:Eagle|NextN|MTP|DFlash)")),
     ("allocating memory", re.compile(r"\] (?:KV Cache is allocated|Memory pool end)")),
     (
@@ -66,7 +68,8 @@ _FATAL = re.compile(
     r"hit an exception|[Ss]igquit|SIGQUIT|scheduler is dead|died during|crashed with exit code"
     r"|Initialization failed|^Killed$|watchdog timeout.*soft=False"
 )
-_SAID = re.compile(
+# Of the fatal lines those that a process prints about another one; the rest are that process's own error.
+_ABOUT_ANOTHER = re.compile(
     r"Received sigquit|SIGQUIT received|Subprocess \w+|Rank \d+ scheduler|Exit code: |.*watchdog timeout"
     r"|Killed$"
 )
@@ -87,15 +90,15 @@ def acceptance_of(
     fields = fields_of(line) if at >= 0 and line.startswith(BEGIN, at) else None
     if fields is None or fields[1] is None:
         return None
-    told = Records()
-    told.add(line, fields, idle=False)
-    told.settle(num_draft_tokens, definition)
-    return told.records[0]
+    one = Records()
+    one.add(line, fields, idle=False)
+    one.settle(num_draft_tokens, definition)
+    return one.records[0]
 
 
 def tracker() -> PhaseTracker:
-    """Follows phases and knows that a rank's second "Load weight begin" is the drafter's."""
-    loads: dict[str, int] = {}
+    """Follows the load phases of one log, line by line. A rank's second "Load weight begin" is the drafter's."""
+    loads: dict[str, int] = {}  # rank -> how many models it began to load
 
     def refine(name: str, line: str) -> str:
         if name == "starting":
@@ -114,37 +117,35 @@ def tracker() -> PhaseTracker:
 def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogReading:
     """Read a whole log.
 
-    num_draft_tokens (the flag's value, drafts plus one) is read from the server_args line when not given. A
-    decode line is marked idle when it is the first after the server had nothing to run: its throughput then
-    spans the pause. Records without an accept rate (very old releases) keep printed_rate None.
+    num_draft_tokens (the flag's value, drafts plus one) is read from the server_args line when not given. A decode line
+    is marked idle when it is the first after the server had nothing to run: its throughput then includes the pause.
+    Records without an accept rate (very old releases) keep printed_rate None.
     """
     reading = LogReading(ENGINE)
     phases = tracker()
     errors = Errors(ENGINE, lambda: phases.current)
     idle, served = True, False
-    told = Records()
+    decoded = Records()
     at_work: set[str] = set()  # running requests, as printed
-    usual, number = USUAL.match, 0
-    for number, raw in enumerate(lines, 1):  # noqa: B007 - the count is wanted after the loop
+    usual, number = cast(MatchUsual, USUAL.match), 0
+    for number, raw in enumerate(lines, 1):  # noqa: B007 - the number of lines is needed after the loop
         line = raw.rstrip()
         if (found := usual(line)) is not None:  # nearly all of a busy server's log: no more work than needed
             fields = found.groups()
             at_work.add(fields[0])
-            if fields[1] is not None:
-                told.add(line, fields, idle)
+            decoded.add(line, fields, idle)
             idle, served = False, True
             continue
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             at = body_at(line)
             if at > 0:
                 if line.startswith(BEGIN, at):
-                    fields = fields_of(line)
-                    if fields is None:
+                    other = fields_of(line)
+                    if other is None:
                         reading.unknown(line)
                         continue
-                    at_work.add(fields[0])
-                    if fields[1] is not None:
-                        told.add(line, fields, idle)
+                    at_work.add(other[0])
+                    decoded.add(line, other, idle)
                     idle, served = False, True
                     continue
                 if line.startswith("Prefill batch", at):
@@ -161,47 +162,46 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             if phase and phase.name == "restarted":
                 errors.restart()
                 idle, served = True, False
-            if num_draft_tokens is None and (found := _DRAFT_TOKENS.search(line)) and prefix:
-                num_draft_tokens = int(found[1])
-            ours = False
+            if num_draft_tokens is None and (flag := _DRAFT_TOKENS.search(line)) and prefix:
+                num_draft_tokens = int(flag[1])
+            of_error = False
             if errors.busy or _TROUBLE.search(line):
-                ours = _trouble(errors, line, prefix, phases.ready)
-            if not (prefix or ours or _FOREIGN.match(line)):
+                of_error = _feed_error(errors, line, prefix, phases.ready)
+            if not (prefix or of_error or _FOREIGN.match(line)):
                 reading.unknown(line)
     reading.lines = number
     reading.running_max = max(map(int, at_work), default=None)
-    reading.acceptance, definition = told.records, told.settle(num_draft_tokens)
+    reading.acceptance, definition = decoded.records, decoded.settle(num_draft_tokens)
     reading.generation = {
         BONUS_COUNTED: "accept rate up to 0.5.10.post1",
         LENGTH_LESS_ONE: "accept rate from 0.5.11 on",
-    }.get(definition, "no accept rate" if told.records and not told.rated else None)
+    }.get(definition, "no accept rate" if decoded.records and not decoded.rated else None)
     return errors.conclude(reading, phases, served)
 
 
-def _trouble(errors: Errors, line: str, prefix: re.Match | None, ready: bool) -> bool:
-    """One line that may speak of an error; True if it did."""
+def _feed_error(errors: Errors, line: str, prefix: re.Match[str] | None, ready: bool) -> bool:
+    """One line that may be of an error; True if it was."""
     if _STOP.search(line):
         errors.stopping = True
     who = prefix["rank"].strip() if prefix else ""
     body = line[prefix.end() :] if prefix else line
-    # A rank's traceback begins behind its prefix and goes on without one.
-    ours = errors.feed(body, "", who) if not prefix or body.endswith("(most recent call last):") else False
+    # A rank's traceback begins behind its prefix and continues without one.
+    in_traceback = errors.feed(body, "", who) if not prefix or body.endswith("(most recent call last):") else False
     if _FATAL.search(body):
         errors.mark_fatal(ready)
-        if _SAID.match(body):
+        if _ABOUT_ANOTHER.match(body):
             errors.add(body, who, None if "-9" in body or "watchdog" in body else WRAPPER)
     elif body.startswith("Exit code: -9"):
         errors.add(body, who)
-    return ours or bool(_TROUBLE.search(line))
+    return in_traceback or bool(_TROUBLE.search(line))
 
 
 def counts_from_log(log: Path, start: int, counts: Counters, requests: int, output_tokens: int, k: int) -> Counters:
-    """Counts of the cell whose lines begin at byte `start`, estimated from its decode lines (sglang_counts.py)."""
+    """Counts of the cell whose lines begin at byte `start`, estimated from its decode lines (counts.py)."""
     records = [r for line in piece(log, start) if (r := acceptance_of(line, k + 1)) is not None]
     return estimated(records, counts, requests, output_tokens, k)
 
 
 def first_error(lines: Iterable[str]) -> tuple[str, str] | None:
     """(cause sentence, kind) of the first real exception of any rank, or None."""
-    reading = read_log(lines)
-    return (reading.cause, reading.cause_kind) if reading.cause else None
+    return read_log(lines).first_error()
