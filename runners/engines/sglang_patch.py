@@ -136,10 +136,10 @@ def patched_source(source: str) -> str:
 def apply(found: Installed) -> str:
     """Idempotent: a patched or whole release is left alone. UserError on an unknown one."""
     state, sentence = check(found)
-    if state in ("whole", "patched", "absent"):
-        return sentence
     if state == "unknown":
         raise UserError(sentence)
+    if state != "needed" or found.file is None:
+        return sentence
     source = found.file.read_bytes()
     write_atomic(found.file.with_name(found.file.name + BACKUP), source)
     write_atomic(found.file, patched_source(source.decode()).encode())

@@ -1,6 +1,7 @@
 """A profile: what to serve and how, in YAML. Errors name the file, the key, and what is allowed."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -31,7 +32,7 @@ def load(name: str) -> Profile:
         raise UserError(f"Profile {path.name}: {validation.first_fault(error, Profile, 'the profile')}") from error
 
 
-def _extended(content: dict, path: Path) -> dict:
+def _extended(content: dict[str, Any], path: Path) -> dict[str, Any]:
     """The profile named by `extends` with this one's keys over it; configurations and training are not inherited."""
     parent = str(content["extends"])
     place = paths.PROFILES / f"{parent}.yaml"

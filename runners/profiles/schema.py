@@ -34,8 +34,18 @@ Environment = dict[VariableName, Annotated[str, Field(pattern=r"^[^\x00]*$")]]
 
 # What scripts/derive_drafter.py can do to a drafter.
 Change = Literal[
-    *("random-head", "wrong-map", "rope-base", "norm-flag", "aux-order", "boundary+1", "boundary-1", "int4"),
-    *("bfloat16", "short-context", "noise-0.2", "noise-0.4"),
+    "random-head",
+    "wrong-map",
+    "rope-base",
+    "norm-flag",
+    "aux-order",
+    "boundary+1",
+    "boundary-1",
+    "int4",
+    "bfloat16",
+    "short-context",
+    "noise-0.2",
+    "noise-0.4",
 ]
 
 
