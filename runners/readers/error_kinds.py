@@ -1,13 +1,13 @@
-"""Kinds of engine deaths, recognised by the words of PyTorch, the three engines and libc, and what to do.
+"""Kinds of engine deaths, recognised by messages of PyTorch, the three engines and libc, and what to do about each.
 
-In order: the first kind whose words are found names it, so the specific stand before the general.
+The order matters: the first kind with a matching pattern is taken, so the specific kinds come before the general ones.
 """
 
 import re
 
 DEAD_MID_RUN, OTHER = "engine dead mid-run", "other"
 
-_WORDS: dict[str, list[str]] = {
+_PATTERNS: dict[str, list[str]] = {
     "port in use": [
         r"[Aa]ddress already in use",
         r"Errno 98",
@@ -16,7 +16,7 @@ _WORDS: dict[str, list[str]] = {
     ],
     "killed": [
         r"\b[Ee]xit code:? -9\b",
-        # vLLM looks before the exit code is known; a worker that raised has said so earlier.
+        # vLLM reports this before the exit code is known. A worker that raised has printed its traceback before.
         r"died unexpectedly \(exit code: None\)",
         r"^Killed$",
     ],
@@ -68,7 +68,8 @@ _WORDS: dict[str, list[str]] = {
         r"layers_to_capture",
     ],
 }
-KINDS = [(kind, re.compile("|".join(words))) for kind, words in _WORDS.items()]
+# One pattern a kind: an error is searched for nine of them, not for forty.
+KINDS = [(kind, re.compile("|".join(patterns))) for kind, patterns in _PATTERNS.items()]
 
 ADVICE = {
     "port in use": "Stop the other server on that port, or give this configuration another one.",
@@ -93,7 +94,7 @@ ADVICE = {
 
 
 def kind_of(text: str) -> str:
-    """The kind of an error text; "other" when none is recognised."""
+    """The kind of an error message; "other" when no pattern matches."""
     for kind, pattern in KINDS:
         if pattern.search(text):
             return kind

@@ -194,6 +194,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 elif line[:at].endswith("E "):
                     errors.add(line[at:], weight=REQUEST)
                 continue
+            # The oldest acceptance line has no prefix: it counts only right behind the timing lines of a request.
             if timings:
                 if _TIMING.match(line, _prefix_of(line).end()):
                     continue
@@ -222,6 +223,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             if not (known or level or _OWN.match(body) or phase or not body):
                 reading.unknown(line)
     reading.lines = number
+    # Which of the three forms it was: the oldest has "acceptance rate =".
     if records:
         old = _PREFIX.sub("", records[0].line, count=1).find("acceptance rate = ") >= 0
         reading.generation = "draft acceptance rate" if old else "draft acceptance"

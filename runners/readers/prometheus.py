@@ -1,8 +1,8 @@
 """Prometheus text exposition, as far as the three engines use it.
 
-The parsing is `prometheus_client.parser`'s, which copes with all three texts (vLLM's and SGLang's come from
-the same library, llama.cpp writes its own). Lines are filtered by name first: vLLM answers some 50 kB, which
-takes the parser 0.2 s, too much beside a measurement on two cores; the few lines wanted take a millisecond.
+`prometheus_client.parser` parses all three texts (vLLM's and SGLang's come from the same library, llama.cpp writes its
+own). Lines are filtered by name first: vLLM answers some 50 kB, which takes the parser 0.2 s. That is too much beside a
+measurement on two cores; the few lines that are needed take a millisecond.
 """
 
 import math
@@ -15,6 +15,8 @@ from runners.core.errors import UserError
 
 
 class Sample(NamedTuple):
+    """One line: `name{label="value"} value`."""
+
     name: str
     labels: dict[str, str]
     value: float
@@ -23,8 +25,8 @@ class Sample(NamedTuple):
 def samples(text: str, prefixes: Iterable[str] = ("",)) -> list[Sample]:
     """The samples whose name starts with one of `prefixes`.
 
-    `*_created` samples are dropped (they are unix times, not counts), and so is NaN, which stands for "no
-    value yet". Raises UserError when the text is not an exposition (an error page, JSON).
+    `*_created` samples are left out (they are unix times, not counts), and so is NaN, which means "no value yet".
+    UserError when the text is not an exposition (an error page, JSON).
     """
     prefixes = tuple(prefixes)
     wanted = "".join(
@@ -49,19 +51,19 @@ def samples(text: str, prefixes: Iterable[str] = ("",)) -> list[Sample]:
 
 
 def total(found: list[Sample], name: str, **labels: str) -> float | None:
-    """Sum of a metric over all samples with these labels; None when there is none, which is not 0."""
+    """Sum of a metric over all samples with these labels; None without a sample, which is not the same as 0."""
     values = [s.value for s in found if s.name == name and all(s.labels.get(k) == v for k, v in labels.items())]
     return sum(values) if values else None
 
 
 def count(found: list[Sample], name: str, **labels: str) -> int | None:
-    """`total` of a counter as a whole number."""
+    """`total` of a counter as an integer."""
     value = total(found, name, **labels)
     return None if value is None else round(value)
 
 
 def by_position(found: list[Sample], name: str) -> list[int] | None:
-    """A counter with a `position` label as a list over positions 0, 1, ... (summed over other labels)."""
+    """A counter with a `position` label as a list over positions 0, 1, ..., summed over the other labels."""
     sums: dict[int, float] = {}
     for s in found:
         if s.name == name and s.labels.get("position", "").isdigit():

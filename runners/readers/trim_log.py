@@ -5,11 +5,14 @@ from types import ModuleType
 
 MATTERS = re.compile(r"warn|error|exception|traceback|fatal|killed", re.IGNORECASE)
 KEEP_OF_A_KIND = 30
-WIDTH = 400
+WIDTH = 400  # characters; of a longer line its end is kept, where an error's message is
 
 
 def trim_log(text: str, reader: ModuleType) -> str:
-    """First and last lines, every phase, and of each other kind the first ones; gaps say how many lines went."""
+    """The first and last five lines, every phase, and the first KEEP_OF_A_KIND of warnings and of acceptance lines.
+
+    Each gap is one line that says how many were left out. reader: the engine's module (registry.py).
+    """
     lines = [line[-WIDTH:] for line in text.replace("\r", "\n").splitlines()]
     counts = {"matters": 0, "acceptance": 0}
     kept: list[str] = []

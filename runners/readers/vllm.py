@@ -183,6 +183,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     records, usual, number = reading.acceptance, USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the number of lines is needed after the loop
         line = raw.rstrip()
+        # A carriage return can hide a progress bar in front of a usual line: cut such a line into pieces first.
         if (found := usual(line)) is not None and "\r" not in line:
             length, accepted, drafted, positions, rate, throughput, running, waiting = found.groups()
             if throughput is None:
@@ -201,6 +202,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 continue
             prefix = _prefix_of(line)
             level, process = prefix["level"], prefix["process"]
+            # Another process wrote behind an unfinished progress bar: the bar may name a phase, the rest is a log line.
             if level is None and process is None and (tail := after_bar(line)):
                 phases.feed(line)
                 line = tail
@@ -229,6 +231,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 errors.restart()
                 served = False
             errors.stopping = errors.stopping or _STOP.search(line) is not None
+            # A traceback that is logged as a warning or less was handled.
             loud = level in (None, "ERROR", "CRITICAL")
             source = process or ("main" if level else "")
             in_traceback = errors.feed(body, source, prefix["who"] or "", silent=not loud)

@@ -38,12 +38,14 @@ class AttachedServer:
         return True
 
     def snapshot(self) -> None:
-        return None
+        """None: its processes are not ours to look at, and may be on another machine."""
 
     def pids(self) -> list[int]:
+        """None of its processes are ours."""
         return []
 
     def cause(self) -> tuple[str, str] | None:
+        """Only whether it still answers: its log is not ours to read."""
         return None if self.alive() else (f"{self.base_url} does not answer any more", "other")
 
 

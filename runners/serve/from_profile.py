@@ -20,7 +20,10 @@ from runners.serve.server_process import Launch
 
 @contextmanager
 def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
-    """The configuration's server, ready; ours is brought down afterwards, an attached one left alone."""
+    """The configuration's server, ready. Ours is brought down afterwards, an attached one is left running.
+
+    Raises what `attach` and `serve` do, and UserError when a file is missing or the port is in use.
+    """
     chosen = profile.configuration(name)
     module, log_reader = engine(chosen.engine), reader(chosen.engine)
     if chosen.attach is not None:

@@ -73,7 +73,7 @@ class ProgressMonitor:
 
 
 def take_snapshot(root_pid: int, log: Path, at: float) -> Snapshot:
-    """Every process below `root_pid` (the guardian; it is not counted itself)."""
+    """Add up every process below `root_pid` (the guardian, which is not counted itself). at: time.monotonic()."""
     found = Snapshot(at, log_bytes=log.stat().st_size if log.is_file() else 0)
     try:
         found.members = psutil.Process(root_pid).children(recursive=True)
@@ -100,7 +100,10 @@ def take_snapshot(root_pid: int, log: Path, at: float) -> Snapshot:
 
 
 def exit_code(zombie: int) -> int:
-    """How a process ended that its parent has not collected yet (proc_pid_stat(5), the last field); 0 if unknown."""
+    """How a process ended that its parent has not collected yet: negative for a signal, 0 if it cannot be known.
+
+    From the last field of /proc/PID/stat (proc_pid_stat(5)), since only its parent may wait for it.
+    """
     try:
         status = int(Path(f"/proc/{zombie}/stat").read_text().split()[-1])
     except (OSError, ValueError):
