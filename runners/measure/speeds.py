@@ -16,7 +16,7 @@ def speeds(loop: Loop) -> dict[str, Any]:
     first = [r.first_token_s - r.sent_s for r in answered if r.first_token_s is not None]
     per_token = [seconds for r in answered if (seconds := seconds_per_token(r)) is not None]
     prompts = [r.prompt_tokens for r in answered if r.prompt_tokens is not None]
-    tokens = sum(r.output_tokens or 0 for r in answered)
+    tokens = sum(int(r.output_tokens or 0) for r in answered)
     sources = {r.count_source for r in answered}
     return {
         "context_tokens": rounded(np.mean(prompts), 1) if prompts else None,

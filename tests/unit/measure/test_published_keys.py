@@ -9,13 +9,15 @@ from runners.core import paths, provenance
 from runners.core.errors import UserError
 from runners.measure import cell_key
 from runners.measure.ledger import Ledger
-from runners.profiles import load, points
+from runners.profiles import load, points, prompts
 from runners.serve import drafter_files
 
 LEDGERS = sorted(path.parent for root in ("runs", "elsewhere") for path in (paths.DATA / root).glob("**/cells.jsonl"))
 
 
+# Each is needed for many keys, and does not change meanwhile.
 load_once = functools.cache(load.load)
+load_prompts_once = functools.cache(prompts.load)
 
 
 def planned_keys(profile, name):
@@ -51,6 +53,7 @@ def test_published_cells_are_found_by_their_keys(folder, monkeypatch):
     environment = json.loads((folder / "environment.json").read_text())
     # As on the machine that measured them.
     monkeypatch.setattr(provenance, "machine_id", lambda: provenance.identity(environment["hardware"]))
+    monkeypatch.setattr(prompts, "load", load_prompts_once)
     published = {row["key"] for row in Ledger(folder).rows()}
     lost = published - planned_keys(profile, folder.name)
     if made_otherwise_today(profile, folder.name, environment):
