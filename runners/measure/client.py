@@ -25,7 +25,7 @@ class Result:
     """One request. Times are seconds from the start of the cell; None where it never came to that."""
 
     prompt_id: str
-    intended_s: float  # when its worker became free: later than this only by our own delay
+    intended_s: float  # when its worker became free; `sent_s` is later only by the client's own delay
     sent_s: float
     first_token_s: float | None = None
     last_token_s: float | None = None

@@ -33,15 +33,11 @@ def counter_reasons(seen: Observation, context: CellContext) -> list[str | None]
     """Can the counts over the cell be trusted: were they read, do they hold this cell alone?"""
     if seen.before is None or seen.after is None:
         return ["the server's counters could not be read"]
-    busy = seen.before.running or seen.before.queued
-    return [
-        seen.count_fault,
-        # Only of an engine whose gauges are fresh: an idle SGLang may still report the last cell's number.
-        f"the queue was not empty before the cell: {seen.before.running or 0:.0f} running"
-        if busy and context.counts_in_metrics
-        else None,
-        gates.counts_agree(seen.counts.output_tokens, seen.received_tokens),
-    ]
+    not_empty = None
+    # Only of an engine whose gauges are fresh: an idle SGLang may still report the last cell's number.
+    if context.counts_in_metrics and (seen.before.running or seen.before.queued):
+        not_empty = f"the queue was not empty before the cell: {seen.before.running or 0:.0f} running"
+    return [seen.count_fault, not_empty, gates.counts_agree(seen.counts.output_tokens, seen.received_tokens)]
 
 
 def request_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
