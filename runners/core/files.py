@@ -56,6 +56,7 @@ def read_yaml(path: Path, what: str) -> Row:
     """A YAML file that holds a mapping; `what` names it in the sentence, which tells the line of the first fault."""
     text = text_of(path, what)
     try:
+        # Safe: no tag of a profile from somebody else can run code.
         content = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -92,11 +93,12 @@ def write_atomic(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(part, "wb") as handle:
             handle.write(content)
+            # On the disk before it gets its name: after a power cut the name must not lead to an empty file.
             handle.flush()
             os.fsync(handle.fileno())
         os.replace(part, path)
     except OSError as error:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the first error is the one to report
             part.unlink()
         raise UserError(
             f"{path} could not be written ({error.strerror}); finished cells are kept, run again."
@@ -106,6 +108,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 def json_lines(path: Path) -> list[tuple[str, Row]]:
     """(where, object) of each line of a JSONL file, blank lines left out. `where` is for messages: file and line."""
     rows = []
+    # The folder tells which configuration's cells.jsonl it is.
     text = text_of(path, f"{path.parent.name}/{path.name}")
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():

@@ -83,6 +83,7 @@ def paths() -> dict[tuple[int, int], str]:
                 reads = nv.nvmlDeviceGetP2PStatus(a, handles[j], nv.NVML_P2P_CAPS_INDEX_READ)
             except nv.NVMLError:
                 continue
+            # Without peer access tensor-parallel ranks exchange through the host's memory, which is far slower.
             peer = "peer access" if reads == nv.NVML_P2P_STATUS_OK else "no peer access"
             joined[i, j] = f"{PATHS.get(level, f'level {level}')}, {peer}"
     return joined

@@ -14,6 +14,7 @@ def sha256(path: Path) -> str:
 
 def noted_sha256(path: Path) -> str:
     """`sha256`, kept in the cache; computed again when the file's path, size or modification time changed."""
+    # A target of some gigabytes takes a minute to read, and a cell's key asks for its hash again and again.
     stat = path.stat()
     facts = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
     note = paths.cache() / "hashes" / hashlib.sha256(facts.encode()).hexdigest()[:24]

@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data"
 PROFILES = ROOT / "runners" / "profiles"
 ENGINES = ROOT / "runners" / "engines"
-SCRIPTS = ROOT / "runners" / "scripts"  # run in other environments, by path
+SCRIPTS = ROOT / "runners" / "scripts"  # run in other environments, by path: they cannot import us
 
 # Published runs are committed. Local runs are this machine's own and git ignores them: a new measurement must never
 # overwrite what the book published.
@@ -18,6 +18,7 @@ BUILD = ROOT / "build"
 
 def cache() -> Path:
     """The cache outside the checkout: SPECVERDICT_CACHE, else the XDG cache folder."""
+    # Read at each call, not once: tests and notebooks set the variable after the import.
     named = os.environ.get("SPECVERDICT_CACHE")
     if named:
         return Path(named).expanduser().resolve()

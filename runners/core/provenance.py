@@ -38,6 +38,7 @@ def hardware() -> dict[str, Any]:
     flags = rows.get("flags", "").split()
     return {
         "cpu": rows.get("model name", platform.processor()),
+        # Those that decide how fast low precision matrix products are.
         "cpu_features": [f for f in ("avx2", "avx512f", "avx512_vnni", "amx_int8") if f in flags],
         "cores": psutil.cpu_count(logical=False) or psutil.cpu_count(),
         "threads": psutil.cpu_count(),
@@ -64,6 +65,7 @@ def identity(recorded: dict[str, Any]) -> str:
     """Eight hex digits of what `hardware` gave, here or elsewhere. The host's memory is left out: it differs by a few
     pages from boot to boot.
     """
+    # Of the recorded dict, and sorted: environment.json of another machine gives the identity it has there.
     known = {k: v for k, v in recorded.items() if k != "memory_gib"}
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -73,6 +75,7 @@ def git_commit() -> str | None:
     try:
         where = ["git", "-C", str(paths.ROOT)]
         commit = subprocess.run([*where, "rev-parse", "HEAD"], capture_output=True, text=True)
+        # Not of the whole checkout: a campaign itself writes below data/ while it runs.
         dirty = subprocess.run([*where, "diff", "--quiet", "HEAD", "--", "runners"], capture_output=True)
     except OSError:
         return None

@@ -23,6 +23,7 @@ def _secret(name: str, value: str) -> bool:
 def masked_argv(argv: list[str]) -> list[str]:
     """A command line without the value of any flag whose name suggests a secret: `--api-key x`, `--api-key=x`."""
     flags = ["", *argv][: len(argv)]  # the word before each
+    # A flag may have no value: the next word is then a flag itself and is shown.
     hidden = [f.startswith("--") and _secret(f, w) and not w.startswith("--") for f, w in zip(flags, argv, strict=True)]
     return ["(not shown)" if h else _masked_pair(w) for h, w in zip(hidden, argv, strict=True)]
 

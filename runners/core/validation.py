@@ -15,6 +15,7 @@ def first_fault(error: ValidationError, model: type[BaseModel], whole: str = "th
     whole: what to call the content when the fault is not of one key.
     """
     faults = error.errors()
+    # One at a time: the first often causes the others.
     first = faults[0]
     key = ".".join(str(p) for p in first["loc"] if p != "[key]") or whole
     message = first["msg"]

@@ -28,6 +28,7 @@ def make_once(path: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
     with locks.locked(path.with_suffix(".lock")):
         if path.is_dir():  # another process made it while we waited
             return path
+        # In the same folder, hence on the same disk: only there is the rename atomic.
         scratch = path.with_name(path.name + ".part")
         shutil.rmtree(scratch, ignore_errors=True)
         try:

@@ -31,6 +31,7 @@ def serve(launch: Launch, progress: Progress = quiet) -> Iterator[LaunchedServer
     env = {k: os.environ[k] for k in INHERITED if k in os.environ} | launch.env
     flags = ["--log", str(launch.log_path.absolute()), "--grace", str(launch.grace_seconds), "--"]
     guardian = subprocess.Popen(
+        # -I: isolated from the engine's variables, a PYTHONPATH among them.
         [sys.executable, "-I", str(GUARDIAN), *flags, *launch.argv],
         cwd=launch.cwd,
         stdin=subprocess.PIPE,

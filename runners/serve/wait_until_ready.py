@@ -44,6 +44,7 @@ def wait_until_ready(server: LaunchedServer, progress: Progress) -> None:
     """Return once the health check succeeds. Raises UserError (cannot be started), ServerDied, ServerStalled."""
     watch = _StartWatch(server, progress)
     url = server.base_url + server.launch.health_path
+    # A short time-out: a server that loads may accept a connection and not answer, and the watch must go on.
     with httpx.Client(timeout=2, trust_env=False) as client:
         while True:
             watch.read_log()
