@@ -10,6 +10,8 @@ import pytest
 from runners.core import paths
 from runners.report.book import ANALYSES
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED = paths.PUBLISHED_RUNS / "lab-cpu" / "notebooks"
 
 

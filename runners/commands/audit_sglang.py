@@ -123,9 +123,9 @@ def default_caps(source: str) -> set[int]:
             values = [n.value]
         elif isinstance(n, ast.Call):
             values = [k.value for k in n.keywords if k.arg == "max_running_requests"]
-            texts = [a.value if isinstance(a, ast.Constant) else None for a in n.args]
-            if "max_running_requests" in texts:  # set by name, as newer releases do
-                values += n.args[texts.index("max_running_requests") + 1 :]
+            names = [a.value if isinstance(a, ast.Constant) else None for a in n.args]
+            if "max_running_requests" in names:  # set by name, as newer releases do
+                values += n.args[names.index("max_running_requests") + 1 :]
         else:
             continue
         found |= {v.value for v in values if isinstance(v, ast.Constant) and type(v.value) is int}

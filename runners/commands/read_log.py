@@ -48,7 +48,7 @@ def log_engine(path: Path) -> str:
     for name, module in all_readers().items():
         reading = module.read_log(sample)
         scores[name] = (len(reading.phases) + len(reading.acceptance), -reading.unknown_lines)
-    best = max(scores, key=scores.get)
+    best = max(scores, key=lambda name: scores[name])
     if scores[best][0] == 0:
         raise UserError(
             f"{path} was not recognised as a log of {', '.join(names())}: it has no load phase and no "
@@ -160,10 +160,10 @@ def _acceptance_words(r: LogReading) -> list[str]:
         words.append("acceptance  " + "; ".join(parts))
     if len(drafted) > SHOWN:
         words.append(f"            the last {SHOWN} of {len(drafted)} lines; --json has all")
-    counted = [a for a in drafted if a.drafted and a.accepted is not None]
+    counted = [(a.drafted, a.accepted) for a in drafted if a.drafted and a.accepted is not None]
     if counted:
-        tokens = sum(a.drafted for a in counted)
-        share = sum(a.accepted for a in counted) / tokens
+        tokens = sum(drafts for drafts, _ in counted)
+        share = sum(accepted for _, accepted in counted) / tokens
         words.append(f"pooled      draft acceptance {share:.1%} of {tokens:,} drafted tokens")
     return words
 

@@ -36,6 +36,7 @@ def said(*words):
     return subprocess.run([sys.executable, "-m", "runners", "read", *map(str, words)], capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_log_tells_engine_phases_acceptance_and_requests(tmp_path):
     log = tmp_path / "server.log"
     log.write_text(SGLANG)
@@ -56,6 +57,7 @@ def test_colours_of_a_terminal_hide_nothing(tmp_path):
     assert len(one.acceptance) == len(two.acceptance) == 2 and two.running_max == 48
 
 
+@pytest.mark.slow
 def test_a_metrics_text_gives_counts_and_the_recomputed_length(tmp_path):
     text = tmp_path / "metrics"
     text.write_text(VLLM)
@@ -66,6 +68,7 @@ def test_a_metrics_text_gives_counts_and_the_recomputed_length(tmp_path):
     assert "0.600, 0.300" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_server_info_tells_the_cap_in_force(tmp_path):
     text = tmp_path / "server_info.json"
     state = {"effective_max_running_requests_per_dp": 48, "avg_spec_accept_length": 1.5}
@@ -84,6 +87,7 @@ def test_a_server_info_tells_the_cap_in_force(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"), [(None, "There is no file"), ("nothing of the kind\n", "was not recognised as a log")]
 )
+@pytest.mark.slow
 def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
     place = tmp_path / "x"
     if text is not None:

@@ -9,6 +9,8 @@ from runners.engines.registry import engine
 from runners.profiles.load import load, names
 from runners.profiles.profile import Profile
 
+pytestmark = pytest.mark.slow
+
 BOXES = [name for name in names() if "sglang" in load(name).engines]
 
 

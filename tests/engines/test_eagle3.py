@@ -4,12 +4,15 @@ import subprocess
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from runners.core.paths import SCRIPTS
 from runners.drafter import corpus, packed_sequences, target_drift
 from runners.engines import environments
 from runners.profiles import prompts
 from runners.profiles.load import load
+
+pytestmark = pytest.mark.slow
 
 
 def test_batched_chains_equal_drafting_one_token_at_a_time(tmp_path):

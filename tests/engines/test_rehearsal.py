@@ -15,6 +15,8 @@ from runners.measure import measure_configuration
 from runners.profiles.load import load
 from runners.report import book, publish, readme
 
+pytestmark = pytest.mark.slow
+
 KIMI = "kimi-k2.5-8x-rtx-pro-6000"
 LEVELS = [1, 64]
 MEASURED = ("vllm-base", "sglang-base", "sglang-eagle3-aq-medai", "sglang-eagle3-own", "vllm-eagle3-aq-medai-k25")

@@ -8,6 +8,8 @@ from sglang_wheel import WHEELS, wheel
 
 from runners.engines import sglang_patch
 
+pytestmark = pytest.mark.slow
+
 
 def installed(version, tmp_path):
     with zipfile.ZipFile(wheel(version)) as archive:

@@ -112,6 +112,7 @@ def test_every_source_of_a_claim_is_there():
             assert (paths.ROOT / source).is_file() or f"{{{source}," in entries, source
 
 
+@pytest.mark.slow
 def test_published_claims_are_judged_not_missing():
     """Every measured claim asks for figures that exist: a mistyped name would read "not measured here" for ever."""
     checked = claims_check.of("published", "lab-cpu")

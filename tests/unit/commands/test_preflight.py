@@ -62,11 +62,13 @@ def kimi(folder, **changes):
     return Profile.model_validate(content)
 
 
+@pytest.mark.slow
 def test_another_model_than_the_profiles_is_a_blocker(folder):
     found = all_checks.check(kimi(folder, layers=60), ["vllm-base"])["target"]
     assert "config.json says num_hidden_layers 61, the profile 60" in words(found)
 
 
+@pytest.mark.slow
 def test_without_a_gpu_it_says_what_it_could_not_look_at(folder, monkeypatch):
     monkeypatch.setattr(gpus, "_library", lambda: None)
     found = all_checks.check(kimi(folder), ["vllm-base"])["machine"]
@@ -121,6 +123,7 @@ class Nvml(types.ModuleType):
         (Nvml(), "note", "between CPU sockets, peer access"),
     ],
 )
+@pytest.mark.slow
 def test_gpus_are_held_against_the_profile(folder, monkeypatch, nvml, level, said):
     monkeypatch.setattr(gpus, "_library", lambda: nvml)
     assert said in words(all_checks.check(kimi(folder), ["vllm-base"])["machine"], level)
@@ -140,6 +143,7 @@ def test_gpus_are_sampled_during_a_cell(monkeypatch):
     assert quiet.stop() is None
 
 
+@pytest.mark.slow
 def test_a_missing_engine_drafter_and_target_are_blockers(tmp_path):
     profile = kimi(tmp_path / "nowhere")
     found = all_checks.check(profile, ["sglang-eagle3-own"])
@@ -148,6 +152,7 @@ def test_a_missing_engine_drafter_and_target_are_blockers(tmp_path):
     assert "has no sglang" in words(found["sglang-eagle3-own"])
 
 
+@pytest.mark.slow
 def test_a_draft_model_of_another_vocabulary_is_a_blocker(tmp_path):
     content = load("single-gpu").model_dump()
     for place, size in (("target", 128256), ("small", 32000)):
@@ -165,6 +170,7 @@ def test_a_draft_model_of_another_vocabulary_is_a_blocker(tmp_path):
     assert "draft model small is not at" in words(all_checks.check(profile, ["vllm-draft-model"])["vllm-draft-model"])
 
 
+@pytest.mark.slow
 def test_the_lab_is_ready_or_says_what_will_be_made():
     found = all_checks.check(load("lab-cpu"))
     assert not [f.text for place in found.values() for f in place if f.level == "blocker" and "memory" not in f.text]

@@ -37,6 +37,7 @@ def test_a_dry_run_prints_command_environment_and_plan_and_starts_nothing(tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_whole_graph_dry_runs_for_both_profiles(tmp_path):
     for name in ("lab-cpu", KIMI):
         done = subprocess.run(
@@ -157,6 +158,7 @@ def test_what_only_sounds_like_a_secret_is_shown():
             assert redact.masked_argv(argv) == argv, name
 
 
+@pytest.mark.slow
 def test_a_missing_target_stops_a_report_before_anything_is_measured(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "runners", "report", "--profile", KIMI, "--runs", str(tmp_path)],

@@ -16,6 +16,8 @@ from runners.measure.ledger import Ledger
 from runners.profiles import load
 from runners.serve import from_profile
 
+pytestmark = pytest.mark.slow  # starts servers
+
 FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"
 
 

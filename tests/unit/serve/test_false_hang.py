@@ -14,6 +14,8 @@ from slowness import slowness
 from runners.serve import ports, server_process, wait_until_ready
 from runners.serve.server import serve
 
+pytestmark = pytest.mark.slow  # starts processes and measures time
+
 LOADER = Path(__file__).parents[2] / "support" / "fake_loader.py"
 BUDGETS = {"loading weights": 1.0, "capturing graphs": 1.0, "default": 1.0}
 STALL, LIVELOCK = 1.5, 3.0

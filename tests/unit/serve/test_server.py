@@ -23,6 +23,8 @@ from runners.serve.log_tail import LogTail
 from runners.serve.server import serve
 from runners.serve.wait_until_ready import ServerDied, ServerStalled
 
+pytestmark = pytest.mark.slow  # starts processes and measures time
+
 FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"
 
 

@@ -10,6 +10,8 @@ from slowness import WAIT_S, wait_for
 
 from runners.serve import server, supervisor
 
+pytestmark = pytest.mark.slow  # starts processes and measures time
+
 
 @pytest.fixture
 def guard(tmp_path):
