@@ -9,7 +9,7 @@ from runners.core.errors import UserError
 from runners.profiles.load import load
 from runners.report import archive, markdown
 from runners.report.chapters import reproduction as reproduction_chapter
-from runners.report.chapters.reproduction import agreement_sentence, ratio_table
+from runners.report.chapters.reproduction import agreement_sentence, pairs_table
 
 
 def show(a: str, b: str, profile: str, other: str | None = None) -> int:
@@ -27,7 +27,7 @@ def show(a: str, b: str, profile: str, other: str | None = None) -> int:
     found = pairs(*sides)
     labels = ("A", "B")
     print(f"\nA: {a}, B: {b}\n")
-    print(markdown.pipe_table(ratio_table(found[found["workload"] != "all"], *labels)))
+    print(markdown.pipe_table(pairs_table(found[found["workload"] != "all"], *labels)))
     print(f"\n{agreement_sentence(found[found['workload'] != 'all'])}")
     if sentence := reproduction_chapter.machines_sentence(machines.speeds(*measured), machines.starts(*homes)):
         print(f"\n{sentence}")

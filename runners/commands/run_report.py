@@ -228,7 +228,7 @@ def _print_result(run: ReportRun) -> None:
     """The verdict's table, the claims in a sentence, the book's path, and the command that serves the winner."""
     profile = run.profile
     print()
-    print(verdict_chapter.markdown(store.load(run.runs, profile.name)))
+    print(verdict_chapter.readme_section(store.load(run.runs, profile.name)))
     print(claims_chapter.claims_sentence(check.counts(check.of(run.runs, profile.name), profile.name)))
     print(f"\nbook:   {book.place(profile.simulated) / '_build' / 'html' / 'index.html'}")
     print(f"serve:  make serve PROFILE={run.profile_argument}")

@@ -67,6 +67,12 @@ def contents(profile: str, runs: Sequence[Path]) -> dict:
     return toc
 
 
+def asked_names(notebook: str, chapters: Path = SOURCE) -> set[str]:
+    """The names of figures that the book's pages ask of a notebook (`{glue:text}` with its path)."""
+    texts = (page.read_text(encoding="utf-8") for page in chapters.glob("*.md"))
+    return {name for text in texts for asked, name in GLUED.findall(text) if asked == notebook}
+
+
 def glued_names(notebook: Path) -> set[str]:
     """The names an executed notebook has glued."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]

@@ -1,13 +1,56 @@
-"""What every notebook needs: how a table is shown."""
+"""What every notebook does alike: set up, show sentences and tables, take one row as an example, glue figures."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
-from IPython.display import Markdown
+from IPython.display import Markdown, display
+from myst_nb import glue
 
-from runners.core import format
+from runners.core.format import NOT_MEASURED
+from runners.report import book
+from runners.report.charts import style
+
+EMPTY = f"{NOT_MEASURED.capitalize()}."
 
 
-def shown(
-    frame: pd.DataFrame, *index: str, empty: str = f"{format.NOT_MEASURED.capitalize()}."
-) -> pd.DataFrame | Markdown:
-    """A table under its row names, or a sentence in its place: an empty frame tells a reader nothing."""
-    return frame.set_index(list(index)) if len(frame) else Markdown(empty)
+def set_up() -> None:
+    """Show every row and column of a table in full, and draw every chart in the report's theme."""
+    pd.set_option("display.max_colwidth", None, "display.max_rows", None, "display.max_columns", None)
+    style.alt.theme.enable(style.THEME)
+
+
+def show(text: str) -> None:
+    """Show a text as Markdown. Text that came from outside is escaped by the chapter that puts it in a sentence."""
+    display(Markdown(text))
+
+
+def show_table(frame: pd.DataFrame, *index: str, empty: str = EMPTY) -> None:
+    """Show a table with the columns `index` as its row names. An empty table tells a reader nothing: `empty` instead.
+
+    pandas escapes the cells, so reasons and statements from outside need no more.
+    """
+    if frame.empty:
+        display(Markdown(empty))
+    else:
+        display(frame.set_index(list(index)) if index else frame.reset_index(drop=True))
+
+
+def first(frame: pd.DataFrame) -> Any | None:
+    """The first row as a named tuple; for an empty frame print that nothing was measured, and return None.
+
+    For the one visible calculation of a chapter, which must run for a profile without runs, too.
+    """
+    row = next(frame.itertuples(index=False), None)
+    if row is None:
+        print(NOT_MEASURED)
+    return row
+
+
+def glue_all(values: Mapping[str, str], chapter: str) -> None:
+    """Store those of `values` that the book's pages ask of notebook `chapter`; the notebook shows nothing of it.
+
+    A name that a page asks for and `values` lacks is found when the book is staged (`book.stage`), and by a test.
+    """
+    for name in sorted(book.asked_names(chapter) & set(values)):
+        glue(name, values[name], display=False)

@@ -19,8 +19,8 @@ PICTURE = paths.ROOT / "book" / "images" / "verdict.svg"
 
 def section(profile: Profile, runs: Path) -> str:
     """What stands between the markers."""
-    said = claims_chapter.claims_sentence(check.counts(check.of(runs, profile.name), profile.name))
-    return f"{BEGIN}\n\n{verdict_chapter.markdown(store.load(runs, profile.name))}\n{said}\n\n{END}"
+    claims = claims_chapter.claims_sentence(check.counts(check.of(runs, profile.name), profile.name))
+    return f"{BEGIN}\n\n{verdict_chapter.readme_section(store.load(runs, profile.name))}\n{claims}\n\n{END}"
 
 
 def with_section(text: str, new: str) -> str:

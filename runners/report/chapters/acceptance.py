@@ -1,12 +1,90 @@
-"""Chapter Acceptance: counts, definitions side by side, positions, the case's rates, sentences and glue values."""
+"""Chapter Acceptance: the counts, every definition of a rate side by side, and the controls at the floor."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import acceptance
-from runners.core import format
+from runners.analyse import reported, results
+from runners.analyse.acceptance import control, pooled, positions
 from runners.core.acceptance_math import accept_length, sglang_rate_new, sglang_rate_old
-from runners.core.format import listed, number, percent
-from runners.report.glue_values import MISSING
+from runners.core.format import NOT_MEASURED, listed, number, percent
+
+
+@dataclass(frozen=True)
+class Data:
+    """What the chapter shows."""
+
+    folder: Path  # of the profile's runs: <configuration>/cells.jsonl
+    statuses: pd.DataFrame
+    pool: pd.DataFrame  # acceptance.pooled: counts of the ok cells by configuration and workload
+    control: pd.DataFrame  # acceptance.control: drafters of which (nearly) nothing is accepted
+    case: pd.DataFrame  # reported, not measured
+
+
+def load(runs: str | Path, profile: str) -> Data:
+    """Read a profile's cells and pool their counts; frames are empty where nothing was measured."""
+    cells = results.cells(runs, profile)
+    return Data(
+        results.home(runs, profile),
+        results.statuses(runs, profile),
+        pooled(cells),
+        control(cells),
+        reported.case(),
+    )
+
+
+def glue_values(data: Data) -> dict[str, str]:
+    """The figures that pages of the book quote from this chapter: the controls, all of them pooled."""
+    steps, drafted, accepted = (data.control[c].sum() for c in ("steps", "drafted", "accepted"))
+    al, num_draft_tokens = accept_length(steps, accepted), data.control.k.max() + 1
+    values = {
+        "control_steps": number(steps, 0),
+        "control_drafted": number(drafted, 0),
+        "control_accepted": number(accepted, 0),
+        "control_accept_length": number(al),
+        "control_rate_old": percent(sglang_rate_old(al, num_draft_tokens), 0),
+        "control_rate_new": percent(sglang_rate_new(al, num_draft_tokens), 0),
+    }
+    return values if len(data.control) else dict.fromkeys(values, NOT_MEASURED)
+
+
+def floor_sentence(case: pd.DataFrame) -> str:
+    """The floor of the old rate, at the case's number of draft tokens."""
+    d = case.num_draft_tokens.max()
+    old, new = percent(sglang_rate_old(1.0, d), 0), percent(sglang_rate_new(1.0, d), 0)
+    return (
+        f"With K + 1 = {number(d, 0)} and nothing accepted the accept length is {number(accept_length(1, 0))}; the old "
+        f"rate prints {old} for it and the new one {new}. So a printed {old} is the floor of the old scale, and says "
+        "that no drafted token was kept."
+    )
+
+
+def ngram_sentence(pool: pd.DataFrame) -> str:
+    """The n-gram point that gains most a step, under both ways of counting."""
+    rows = pool[pool.method == "ngram"].sort_values("tokens_per_step", ascending=False, kind="stable")
+    if rows.empty:
+        return f"N-gram speculation: {NOT_MEASURED}."
+    best = rows.iloc[0]
+    return (
+        f"Most tokens per decode step with n-gram: {number(best.tokens_per_step)} "
+        f"(`{best.configuration}`, {best.workload}), with a draft at "
+        f"{percent(best.drafted_share, 0)} of the steps. Counting only those, the accept length "
+        f"would read {number(best.accept_length)}."
+    )
+
+
+def control_sentence(data: Data) -> str:
+    """Where the controls stand: at the floor, if the counting is right."""
+    if data.control.empty:
+        return f"A drafter of which nothing is accepted: {NOT_MEASURED}."
+    values = glue_values(data)
+    return (
+        f"{listed(data.control.configuration)}: {values['control_accepted']} of {values['control_drafted']} "
+        f"drafted tokens accepted over {values['control_steps']} steps. Accept length "
+        f"{values['control_accept_length']}, old rate {values['control_rate_old']}, "
+        f"new rate {values['control_rate_new']}."
+    )
 
 
 def counts_table(pool: pd.DataFrame) -> pd.DataFrame:
@@ -44,7 +122,7 @@ def definitions_table(pool: pd.DataFrame) -> pd.DataFrame:
 
 def positions_table(pool: pd.DataFrame) -> pd.DataFrame:
     """Survival and conditional acceptance, one row a configuration and workload, one column a position."""
-    long = acceptance.positions(pool)
+    long = positions(pool)
     if long.empty:
         return pd.DataFrame(columns=["configuration", "workload", "figure"])
     rows = []
@@ -103,100 +181,4 @@ def chance_table(pool: pd.DataFrame) -> pd.DataFrame:
             "measured at position 1": [percent(s[0]) if s else "-" for s in known.survival],
             "at most, K + 1": [number(v + 1, 0) for v in known.k],
         }
-    )
-
-
-def quoted(cells: pd.DataFrame, case: pd.DataFrame, statuses: pd.DataFrame) -> dict[str, str]:
-    """Keys of the acceptance notebook."""
-    width = case.num_draft_tokens.max()
-    out = {
-        "floor_draft_tokens": number(width, 0),
-        "floor_accept_length": number(accept_length(1, 0)),
-        "floor_rate_old": percent(sglang_rate_old(1.0, width), 0),
-        "floor_rate_new": percent(sglang_rate_new(1.0, width), 0),
-    }
-    for row in case[case.accept_length.notna()].itertuples():
-        name, al, width = format.slug(row.configuration), row.accept_length, row.num_draft_tokens
-        out |= {
-            f"reported_accept_length_{name}": number(al),
-            f"reported_rate_printed_{name}": percent(row.accept_rate_as_printed, 0),
-            f"reported_rate_old_{name}": percent(sglang_rate_old(al, width), 0),
-            f"reported_rate_new_{name}": percent(sglang_rate_new(al, width), 0),
-            f"reported_accepted_per_step_{name}": number(al - 1),
-        }
-    return out | _control(cells) | _ngram(cells) | _each_acceptance(cells, statuses)
-
-
-def _control(cells: pd.DataFrame) -> dict[str, str]:
-    floor = acceptance.control(cells)
-    steps, drafted, accepted = (floor[c].sum() for c in ("steps", "drafted", "accepted"))
-    al, width = accept_length(steps, accepted), floor.k.max() + 1
-    texts = {
-        "steps": number(steps, 0),
-        "drafted": number(drafted, 0),
-        "accepted": number(accepted, 0),
-        "accept_length": number(al),
-        "rate_old": percent(sglang_rate_old(al, width), 0),
-        "rate_new": percent(sglang_rate_new(al, width), 0),
-    }
-    known = {f"control_{k}": text if len(floor) else MISSING for k, text in texts.items()}
-    return {"control_configurations": listed(floor.configuration)} | known
-
-
-def _ngram(cells: pd.DataFrame) -> dict[str, str]:
-    pool = acceptance.pooled(cells)
-    rows = pool[pool.method == "ngram"].sort_values("tokens_per_step", ascending=False, kind="stable")
-    writers = {"configuration": str, "workload": str, "tokens_per_step": number}
-    writers |= {"accept_length": number, "drafted_share": lambda v: percent(v, 0)}
-    return {f"ngram_best_{k}": f(rows.iloc[0][k]) if len(rows) else MISSING for k, f in writers.items()}
-
-
-def _each_acceptance(cells: pd.DataFrame, statuses: pd.DataFrame) -> dict[str, str]:
-    rows = acceptance.pooled(cells, by=()).set_index("configuration")
-    columns = {"accept_length": number, "tokens_per_step": number, "draft_acceptance": percent}
-    columns |= {"sglang_old": percent, "sglang_new": percent}
-    columns |= {c: lambda v: number(v, 0) for c in ("steps", "drafted", "accepted")}
-    named = {"sglang_old": "rate_old", "sglang_new": "rate_new"}
-    out = {}
-    for name in statuses[statuses.method != "none"].configuration:
-        row = rows.loc[name] if name in rows.index else None
-        for column, text in columns.items():
-            value = MISSING if row is None else text(row[column])
-            out[f"{named.get(column, column)}_{format.slug(name)}"] = value
-        first = row.survival[0] if row is not None and row.survival else float("nan")
-        out[f"first_position_{format.slug(name)}"] = percent(first) if pd.notna(first) else MISSING
-    return out
-
-
-def floor_sentence(quoted: dict[str, str]) -> str:
-    """The floor of the old rate, at the case's number of draft tokens."""
-    return (
-        f"With K + 1 = {quoted['floor_draft_tokens']} and nothing accepted the accept length is "
-        f"{quoted['floor_accept_length']}; the old rate prints {quoted['floor_rate_old']} for it and the "
-        f"new one {quoted['floor_rate_new']}. So a printed {quoted['floor_rate_old']} is the floor of the "
-        "old scale, and says that no drafted token was kept."
-    )
-
-
-def ngram_sentence(quoted: dict[str, str]) -> str:
-    """The n-gram point that gains most a step, under both ways of counting."""
-    if quoted["ngram_best_configuration"] == format.NOT_MEASURED:
-        return f"N-gram speculation: {format.NOT_MEASURED}."
-    return (
-        f"Most tokens per decode step with n-gram: {quoted['ngram_best_tokens_per_step']} "
-        f"(`{quoted['ngram_best_configuration']}`, {quoted['ngram_best_workload']}), with a draft at "
-        f"{quoted['ngram_best_drafted_share']} of the steps. Counting only those, the accept length "
-        f"would read {quoted['ngram_best_accept_length']}."
-    )
-
-
-def control_sentence(quoted: dict[str, str]) -> str:
-    """Where the controls stand."""
-    if quoted["control_steps"] == format.NOT_MEASURED:
-        return f"A drafter of which nothing is accepted: {format.NOT_MEASURED}."
-    return (
-        f"{quoted['control_configurations']}: {quoted['control_accepted']} of {quoted['control_drafted']} "
-        f"drafted tokens accepted over {quoted['control_steps']} steps. Accept length "
-        f"{quoted['control_accept_length']}, old rate {quoted['control_rate_old']}, "
-        f"new rate {quoted['control_rate_new']}."
     )

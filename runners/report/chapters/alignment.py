@@ -1,120 +1,163 @@
-"""Chapter Alignment: tables, sentences and glue values."""
+"""Chapter Alignment: which layer a slot is, what INT4 does to the states, each fault served, and which are named."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from runners.core.format import NOT_MEASURED as MISSING
+from runners.core.format import NOT_MEASURED
+from runners.drafter import hidden_states, published_results, target_drift
 from runners.drafter.faults import SAME_FAULT
 from runners.engines.registry import all_engines
 
 
-def siblings_shown(siblings: pd.DataFrame) -> pd.DataFrame:
-    """The sibling table as a reader sees it."""
-    return pd.DataFrame(
-        {
-            "noise": siblings["noise"],
-            "drift of the states": siblings["drift"].round(3),
-            "same next token as the target": [f"{x:.0%}" for x in siblings["same_choice"]],
-            "drafter's first guess right": [f"{x:.0%}" for x in siblings["agreement"]],
-            "accept length, same text": siblings["same_text_accept_length"].round(2),
-            "accept length, its own text": siblings["accept_length"].round(2),
-            "trigrams repeated in its own text": [f"{x:.0%}" for x in siblings["repeated"]],
-        }
+@dataclass(frozen=True)
+class Data:
+    """What the chapter shows, as `specverdict align` published it."""
+
+    folder: Path  # <profile>/alignment
+    slots: pd.DataFrame  # distance of each captured slot to every boundary of the reference
+    offsets: pd.DataFrame  # the nearest boundary of each slot
+    drift: pd.DataFrame  # distance from the reference by layer and source
+    faults: pd.DataFrame  # accept length with each fault, served and replayed
+    targets: pd.DataFrame  # one drafter on targets that drifted from its own
+    confusion: pd.DataFrame  # the fault put in beside the fault named
+
+
+def load(runs: str | Path, profile: str) -> Data:
+    """Read a profile's published files; frames are empty where nothing was measured."""
+    slots = published_results.csv(runs, profile, "slots.csv", ["slot", "boundary", "distance", "source"])
+    return Data(
+        published_results.folder(runs, profile),
+        slots,
+        hidden_states.offsets_by_source(slots),
+        published_results.csv(runs, profile, "drift.csv", ["source", "boundary", "drift", "to_next"]),
+        published_results.faults(runs, profile),
+        published_results.csv(runs, profile, "siblings.csv", target_drift.COLUMNS),
+        published_results.csv(runs, profile, "confusion.csv", ["fault", "named", "gain", "second"]),
     )
 
 
-def target_drift_sentence(q: dict[str, str]) -> str:
-    if q["alignment_sibling_tenth"] == MISSING:
-        return f"Siblings: {MISSING}."
+def glue_values(drift: pd.DataFrame) -> dict[str, str]:
+    """The figures that pages of the book quote from this chapter."""
+    return {
+        "alignment_drift_int4": _median_text(drift[_rounds_activations(drift)]["drift"]),
+        "alignment_to_next": _median_text(drift["to_next"]),
+    }
+
+
+def _rounds_activations(drift: pd.DataFrame) -> pd.Series:
+    """Which rows come from an engine whose kernels round activations; the others compute in float32."""
+    return drift["source"].isin([engine.name for engine in all_engines().values() if engine.rounds_activations])
+
+
+def _median_text(values: pd.Series) -> str:
+    return f"{values.median():.2g}" if values.notna().any() else NOT_MEASURED
+
+
+def offsets_sentence(offsets: pd.DataFrame) -> str:
+    """How far engines' layer ids are from the boundaries they mean, and how surely."""
+    if offsets.empty:
+        return f"Offsets: {NOT_MEASURED}."
+    found = ", ".join(f"{o:+d}" for o in sorted(set(offsets["offset"])))
     return (
-        f"**On the same text, the accept length falls by a tenth of what it is above 1 at a drift of about "
-        f"{q['alignment_sibling_tenth']}; INT4 kernels drift by {q['alignment_drift_int4']}.**"
+        f"**Offset between an engine's id and the boundary: {found}. The nearest boundary is at least "
+        f"{offsets['margin'].min():,.0f} times nearer than the second.**"
     )
 
 
-def _tenth(siblings: pd.DataFrame) -> float | None:
-    """Drift at which the same-text accept length has lost a tenth of its gain, between the measured steps."""
-    rows = siblings.sort_values("drift")
+def drift_sentence(drift: pd.DataFrame) -> str:
+    """How far INT4 kernels move the states, beside float32 and beside the next layer."""
+    values = glue_values(drift)
+    if values["alignment_drift_int4"] == NOT_MEASURED:
+        return f"Drift: {NOT_MEASURED}."
+    fp32 = _median_text(drift[~_rounds_activations(drift)]["drift"])
+    return (
+        f"**Median relative drift: INT4 kernels {values['alignment_drift_int4']}, vLLM in float32 {fp32}; the next "
+        f"layer is {values['alignment_to_next']} away.**"
+    )
+
+
+def faults_sentence(faults: pd.DataFrame) -> str:
+    """Which faults, served, read exactly 1.00 as the case's drafter did, and which did not."""
+    if faults.empty:
+        return f"Faults: {NOT_MEASURED}."
+    read, not_read = [], []
+    for fault, own in faults.groupby("cause", sort=False):
+        where = list(own.loc[own["reads_one"], "configuration"])
+        if where:
+            read.append(fault if own["reads_one"].all() else f"{fault} (in {', '.join(where)} alone)")
+        else:
+            not_read.append(fault)
+    return f"**Read 1.00: {'; '.join(read) or 'none'}. Did not: {'; '.join(not_read) or 'none'}.**"
+
+
+def target_drift_sentence(targets: pd.DataFrame, drift: pd.DataFrame) -> str:
+    """At which drift of the target a drafter loses a tenth of its gain, beside what INT4 kernels drift by."""
+    at = drift_that_costs_a_tenth(targets)
+    if at is None:
+        return f"Siblings: {NOT_MEASURED}."
+    return (
+        "**On the same text, the accept length falls by a tenth of what it is above 1 at a drift of about "
+        f"{at:.2f}; INT4 kernels drift by {glue_values(drift)['alignment_drift_int4']}.**"
+    )
+
+
+def drift_that_costs_a_tenth(targets: pd.DataFrame) -> float | None:
+    """The drift at which the same-text accept length has lost a tenth of its gain, on straight lines between steps.
+
+    None where nothing was measured, or where no step lost as much.
+    """
+    if targets.empty:
+        return None
+    rows = targets.sort_values("drift")
     gain = rows["same_text_accept_length"] - 1
     wanted = 0.9 * gain.iloc[0]
     for i in range(1, len(rows)):
         high, low = gain.iloc[i - 1], gain.iloc[i]
         if low <= wanted < high:
             a, b = rows["drift"].iloc[i - 1], rows["drift"].iloc[i]
-            return a + (b - a) * (high - wanted) / (high - low)
+            return float(a + (b - a) * (high - wanted) / (high - low))
     return None
 
 
-def quoted(offsets: pd.DataFrame, drift: pd.DataFrame, causes: pd.DataFrame, siblings: pd.DataFrame) -> dict[str, str]:
-    """Keys of the alignment notebook."""
-    keys = ("sibling_tenth", "offsets", "margin", "drift_int4", "drift_fp32", "to_next", "reads_one", "not_one")
-    found = dict.fromkeys((f"alignment_{k}" for k in keys), MISSING)
-    if len(offsets):
-        found["alignment_offsets"] = ", ".join(f"{o:+d}" for o in sorted(set(offsets["offset"])))
-        found["alignment_margin"] = f"{offsets['margin'].min():,.0f}"
-    rounding = [e.name for e in all_engines().values() if e.rounds_activations]
-    for rounds, key in ((True, "int4"), (False, "fp32")):
-        rows = drift[drift["source"].isin(rounding) == rounds]
-        if len(rows):
-            found[f"alignment_drift_{key}"] = f"{rows['drift'].median():.2g}"
-    if len(siblings) and _tenth(siblings) is not None:
-        found["alignment_sibling_tenth"] = f"{_tenth(siblings):.2f}"
-    if drift["to_next"].notna().any():
-        found["alignment_to_next"] = f"{drift['to_next'].median():.2g}"
-    if len(causes):
-        read, not_read = [], []
-        for cause, own in causes.groupby("cause", sort=False):
-            where = list(own.loc[own["reads_one"], "configuration"])
-            if where:
-                read.append(cause if own["reads_one"].all() else f"{cause} (in {', '.join(where)} alone)")
-            else:
-                not_read.append(cause)
-        found["alignment_reads_one"], found["alignment_not_one"] = ("; ".join(x) or "none" for x in (read, not_read))
-    return found
-
-
-def offsets_sentence(q: dict[str, str]) -> str:
-    if q["alignment_offsets"] == MISSING:
-        return f"Offsets: {MISSING}."
-    return (
-        f"**Offset between an engine's id and the boundary: {q['alignment_offsets']}. The nearest boundary is at least "
-        f"{q['alignment_margin']} times nearer than the second.**"
-    )
-
-
-def drift_sentence(q: dict[str, str]) -> str:
-    if q["alignment_drift_int4"] == MISSING:
-        return f"Drift: {MISSING}."
-    return (
-        f"**Median relative drift: INT4 kernels {q['alignment_drift_int4']}, vLLM in float32 "
-        f"{q['alignment_drift_fp32']}; the next layer is {q['alignment_to_next']} away.**"
-    )
-
-
-def faults_sentence(q: dict[str, str]) -> str:
-    if q["alignment_reads_one"] == MISSING:
-        return f"Causes: {MISSING}."
-    return f"**Read 1.00: {q['alignment_reads_one']}. Did not: {q['alignment_not_one']}.**"
-
-
-def confusion_shown(confusion: pd.DataFrame) -> pd.DataFrame:
-    """The fault put in, the cause named first, and whether they are the same."""
-    if confusion.empty:
-        return confusion
-    right = [n in SAME_FAULT.get(f, (f,)) for f, n in zip(confusion["fault"], confusion["named"], strict=True)]
-    gains = ["" if pd.isna(g) else f"{g:.2f}" for g in confusion["gain"]]
-    told = {"fault": confusion["fault"], "named first": confusion["named"], "undoing it gains": gains}
-    return pd.DataFrame(told | {"right": ["yes" if r else "no" for r in right]})
-
-
-def causes_shown(causes: pd.DataFrame) -> pd.DataFrame:
-    """The hypothesis table as a reader sees it."""
+def faults_table(faults: pd.DataFrame) -> pd.DataFrame:
+    """Each fault, replayed and served."""
     return pd.DataFrame(
         {
-            "configuration": causes["configuration"],
-            "cause": causes["cause"],
-            "replayed": causes["accept_length_replayed"].round(2),
-            "served": causes["accept_length_served"].round(2),
-            "survival by position": [", ".join(f"{x:.2f}" for x in s) for s in causes["survival"]],
-            "reads 1.00": ["yes" if x else "no" for x in causes["reads_one"]],
+            "configuration": faults["configuration"],
+            "fault": faults["cause"],
+            "replayed": faults["accept_length_replayed"].round(2),
+            "served": faults["accept_length_served"].round(2),
+            "survival by position": [", ".join(f"{x:.2f}" for x in s) for s in faults["survival"]],
+            "reads 1.00": ["yes" if x else "no" for x in faults["reads_one"]],
+        }
+    )
+
+
+def target_drift_table(targets: pd.DataFrame) -> pd.DataFrame:
+    """One drafter on targets that were moved away from its own by more and more noise."""
+    return pd.DataFrame(
+        {
+            "noise": targets["noise"],
+            "drift of the states": targets["drift"].round(3),
+            "same next token as the target": [f"{x:.0%}" for x in targets["same_choice"]],
+            "drafter's first guess right": [f"{x:.0%}" for x in targets["agreement"]],
+            "accept length, same text": targets["same_text_accept_length"].round(2),
+            "accept length, its own text": targets["accept_length"].round(2),
+            "trigrams repeated in its own text": [f"{x:.0%}" for x in targets["repeated"]],
+        }
+    )
+
+
+def confusion_table(confusion: pd.DataFrame) -> pd.DataFrame:
+    """The fault put in, the fault named first, and whether they are the same."""
+    right = [n in SAME_FAULT.get(f, (f,)) for f, n in zip(confusion["fault"], confusion["named"], strict=True)]
+    return pd.DataFrame(
+        {
+            "fault": confusion["fault"],
+            "named first": confusion["named"],
+            "undoing it gains": ["" if pd.isna(g) else f"{g:.2f}" for g in confusion["gain"]],
+            "right": ["yes" if r else "no" for r in right],
         }
     )

@@ -1,8 +1,34 @@
-"""Chapter Claims: tables and the sentence of counts."""
+"""Chapter Claims, checked: what is claimed of this machine, and what the case reported."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
+from runners.analyse import reported
+from runners.claims import check
 from runners.claims.claim import Checked
+
+
+@dataclass(frozen=True)
+class Data:
+    """What the chapter shows."""
+
+    profile: str
+    checked: list[Checked]  # every claim of data/claims.yaml with its status
+    counts: dict[str, int]  # status -> how many of the claims about this profile
+    case: pd.DataFrame  # reported, not measured
+
+
+def load(runs: str | Path, profile: str) -> Data:
+    """Check every claim on a profile's runs."""
+    checked = check.of(runs, profile)
+    return Data(profile, checked, check.counts(checked, profile), reported.case())
+
+
+def glue_values(counts: dict[str, int]) -> dict[str, str]:
+    """The sentence that the book's first page quotes from this chapter."""
+    return {"claims_sentence": claims_sentence(counts)}
 
 
 def reported_table(checked: list[Checked]) -> pd.DataFrame:
@@ -32,9 +58,9 @@ def measured_table(checked: list[Checked], profile: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["claim", "with figures", "status"])
 
 
-def claims_sentence(found: dict[str, int]) -> str:
-    """One sentence of the counts."""
-    if not sum(found.values()):
+def claims_sentence(counts: dict[str, int]) -> str:
+    """How many claims about this profile have each status."""
+    if not sum(counts.values()):
         return "No claim is about this machine's profile."
-    parts = [f"{n} {status}" for status, n in found.items() if n]
-    return f"{sum(found.values())} claims about this machine: {', '.join(parts)}."
+    parts = [f"{n} {status}" for status, n in counts.items() if n]
+    return f"{sum(counts.values())} claims about this machine: {', '.join(parts)}."

@@ -1,74 +1,119 @@
-"""Chapter Drafter: tables, sentences and glue values; "not measured here" where absent."""
+"""Chapter Drafter: its text, its training, replay against served, and what it reaches of its aim."""
 
 import math
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from runners.core.format import NOT_MEASURED as MISSING
+from runners.core.format import NOT_MEASURED
+from runners.drafter import published_results
 from runners.drafter.published_results import AIM_LENGTH, AIM_SPEED_UP
 
 
-def quoted(
-    told: dict,
-    text: pd.DataFrame,
-    replay: pd.DataFrame,
-    slots: pd.DataFrame,
-    scaling: pd.DataFrame,
-    aim: pd.DataFrame,
-) -> dict[str, str]:
-    """Keys of the drafter notebook."""
-    keys = (
-        "doubling",
-        "aim",
-        "answers",
-        "answer_tokens",
-        "train_tokens",
-        "minutes",
-        "top1",
-        "held_out_accept_length",
-        "parameters",
+@dataclass(frozen=True)
+class Data:
+    """What the chapter shows, as it was published."""
+
+    text: pd.DataFrame  # the corpus by kind and part
+    facts: dict  # of the training: tokens, parameters, device
+    history: list[dict]  # the evaluations on held-out subjects, in the order of training
+    scaling: pd.DataFrame  # the same training on more and more text
+    replay: pd.DataFrame  # accept length served and replayed
+    slots: pd.DataFrame  # llama.cpp's accept length by concurrency and by where it samples draft tokens
+    aim: pd.DataFrame  # accept length and step cost reached at C=1
+
+
+def load(runs: str | Path, profile: str) -> Data:
+    """Read what was published of the drafter and of its serving; empty where nothing was."""
+    training = published_results.training()
+    return Data(
+        published_results.text(),
+        training["facts"],
+        training["history"],
+        published_results.scaling(),
+        published_results.replay(runs, profile),
+        published_results.llamacpp_slots(runs, profile),
+        published_results.aim(runs, profile),
     )
-    found = dict.fromkeys((f"drafter_{k}" for k in (*keys, "replay_worst", "slots_host", "slots_graph")), MISSING)
-    if len(text):
-        found["drafter_answers"] = f"{text['answers'].sum():,}"
-        found["drafter_answer_tokens"] = f"{text['answer tokens'].sum():,}"
-    if told["history"]:
-        last, facts = told["history"][-1], told["facts"]
-        found["drafter_train_tokens"] = f"{facts['train_tokens']:,}"
-        found["drafter_parameters"] = f"{facts['parameters'] / 1e6:.1f} million"
-        found["drafter_minutes"] = f"{last['seconds'] / 60:.0f}"
-        found["drafter_top1"] = ", ".join(f"{x:.0%}" for x in last["top1"])
-        found["drafter_held_out_accept_length"] = f"{last['accept_length']:.2f}"
-    if len(replay):
-        found["drafter_replay_worst"] = f"{100 * replay['difference'].abs().max():.1f}%"
-    if len(scaling) > 1:
-        found["drafter_doubling"] = f"{_a_doubling(scaling):+.2f}"
-    if len(aim):
-        best = aim.sort_values("speed_up").iloc[-1]
-        found["drafter_aim"] = f"{best['speed_up']:.2f}x on {best['workload']} by {best['configuration']}"
-    for where in ("host", "graph"):
-        rows = slots[slots["draft_sampling"] == where].sort_values("concurrency")
-        if len(rows):
-            found[f"drafter_slots_{where}"] = ", ".join(f"{v:.2f}" for v in rows["served"])
-    return found
 
 
-def _a_doubling(scaling: pd.DataFrame) -> float:
+def text_sentence(text: pd.DataFrame) -> str:
+    """How much text the target wrote."""
+    if text.empty:
+        return f"Text: {NOT_MEASURED}."
+    return f"**{text['answers'].sum():,} answers, {text['answer tokens'].sum():,} answer tokens.**"
+
+
+def training_sentence(facts: dict, history: list[dict]) -> str:
+    """The size of the training, and what the last evaluation on held-out subjects found."""
+    if not history:
+        return f"Training: {NOT_MEASURED}."
+    last = history[-1]
+    top1 = ", ".join(f"{x:.0%}" for x in last["top1"])
+    return (
+        f"**{facts['parameters'] / 1e6:.1f} million parameters, {facts['train_tokens']:,} answer tokens, "
+        f"{last['seconds'] / 60:.0f} minutes: held-out top-1 {top1} over the draft steps, an accept length of "
+        f"{last['accept_length']:.2f} from every position.**"
+    )
+
+
+def scaling_sentence(scaling: pd.DataFrame) -> str:
+    """What the last doubling of the text brought."""
+    if len(scaling) < 2:
+        return f"Scaling with data: {NOT_MEASURED}."
+    return (
+        "**At the largest size, doubling the text changes the held-out accept length by "
+        f"{gain_of_a_doubling(scaling):+.2f}.** "
+        "Steps and time grow with the text: every size is trained for the same number of epochs."
+    )
+
+
+def gain_of_a_doubling(scaling: pd.DataFrame) -> float:
     """Accept length that the last doubling of the text brought, by the slope between the two largest sizes."""
     a, b = scaling.sort_values("train_tokens").iloc[-2:].itertuples(index=False)
     return (b.accept_length - a.accept_length) / math.log2(b.train_tokens / a.train_tokens)
 
 
-def scaling_sentence(q: dict[str, str]) -> str:
-    if q["drafter_doubling"] == MISSING:
-        return f"Scaling with data: {MISSING}."
+def replay_sentence(replay: pd.DataFrame) -> str:
+    """The largest difference between a served and a replayed accept length."""
+    if replay.empty:
+        return f"Replay against served: {NOT_MEASURED}."
+    worst = replay["difference"].abs().max()
+    return f"**Served and replayed accept lengths differ by {worst:.1%} at most.**"
+
+
+def slots_sentence(slots: pd.DataFrame) -> str:
+    """Accept lengths of llama.cpp as concurrency rises, for both places where draft tokens can be sampled."""
+    rows = slots.sort_values("concurrency")
+    graph, host = (
+        ", ".join(f"{v:.2f}" for v in rows["served"][rows["draft_sampling"] == where]) for where in ("graph", "host")
+    )
+    if not graph:
+        return f"llama.cpp's slots: {NOT_MEASURED}."
     return (
-        f"**At the largest size, doubling the text changes the held-out accept length by {q['drafter_doubling']}.** "
-        "Steps and time grow with the text: every size is trained for the same number of epochs."
+        f"**Served accept length with rising concurrency: {graph} sampled in the graph, "
+        f"{host or NOT_MEASURED} on the host.**"
     )
 
 
-def aim_shown(aim: pd.DataFrame) -> pd.DataFrame:
+def aim_sentence(aim: pd.DataFrame) -> str:
+    """The aim that was set before training, and the best that was reached."""
+    if aim.empty:
+        return f"The aim: {NOT_MEASURED}."
+    best = aim.sort_values("speed_up").iloc[-1]
+    return (
+        f"Aimed at: accept length {AIM_LENGTH:g} on chat, decoding {AIM_SPEED_UP:g} times as fast as base at C=1. "
+        f"**The best at C=1: {best['speed_up']:.2f}x on {best['workload']} by {best['configuration']}.**"
+    )
+
+
+def replay_table(replay: pd.DataFrame) -> pd.DataFrame:
+    """Accept length served and replayed, and how far they are apart."""
+    return replay.assign(difference=[f"{d:+.1%}" for d in replay["difference"]]).round(3)
+
+
+def aim_table(aim: pd.DataFrame) -> pd.DataFrame:
     """What the drafter reaches of its aim at C=1, and what it would take."""
     return pd.DataFrame(
         {
@@ -81,38 +126,4 @@ def aim_shown(aim: pd.DataFrame) -> pd.DataFrame:
             "r needed at this accept length": aim["needs_cost"].round(2),
             "falls short in": aim["short"],
         }
-    )
-
-
-def aim_sentence(q: dict[str, str]) -> str:
-    if q["drafter_aim"] == MISSING:
-        return f"The aim: {MISSING}."
-    aimed = f"accept length {AIM_LENGTH:g} on chat, decoding {AIM_SPEED_UP:g} times as fast as base at C=1"
-    return f"Aimed at: {aimed}. **The best at C=1: {q['drafter_aim']}.**"
-
-
-def text_sentence(q: dict[str, str]) -> str:
-    return f"**{q['drafter_answers']} answers, {q['drafter_answer_tokens']} answer tokens.**"
-
-
-def training_sentence(q: dict[str, str]) -> str:
-    return (
-        f"**{q['drafter_parameters']} parameters, {q['drafter_train_tokens']} answer tokens, {q['drafter_minutes']} "
-        f"minutes: held-out top-1 {q['drafter_top1']} over the draft steps, an accept length of "
-        f"{q['drafter_held_out_accept_length']} from every position.**"
-    )
-
-
-def replay_sentence(q: dict[str, str]) -> str:
-    if q["drafter_replay_worst"] == MISSING:
-        return f"Replay against served: {MISSING}."
-    return f"**Served and replayed accept lengths differ by {q['drafter_replay_worst']} at most.**"
-
-
-def slots_sentence(q: dict[str, str]) -> str:
-    if q["drafter_slots_graph"] == MISSING:
-        return f"llama.cpp's slots: {MISSING}."
-    return (
-        f"**Served accept length with rising concurrency: {q['drafter_slots_graph']} sampled in the graph, "
-        f"{q['drafter_slots_host']} on the host.**"
     )

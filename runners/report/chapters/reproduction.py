@@ -1,18 +1,38 @@
-"""Chapter Does it reproduce?: tables and paragraphs."""
+"""Chapter Does it reproduce?: this report's runs beside other runs of its profile, by ratio, by use, by claim."""
+
+from pathlib import Path
 
 import pandas as pd
 
 from runners.analyse import compare_runs, crossover, forecasts, machines, results, step_model, sweeps
 from runners.analyse.compare_runs import AGREE, BOTH, DIFFER, SCATTER, UNKNOWN
 from runners.analyse.verdict import decide
-from runners.claims import check
+from runners.claims import check, reproduction
 from runners.claims.reproduction import HERE, NOTHING, Side
 from runners.core import format
 from runners.report.chapters import verdict as verdict_chapter
 
 
-def ratio_table(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
-    """`pairs` for reading; a, b name the two sets of runs."""
+def load(runs: str | Path, profile: str) -> list[Side]:
+    """This report's runs first, then every other set; empty where this report holds no cell (`reproduction.sides`)."""
+    return reproduction.sides(runs, profile)
+
+
+def glue_values(found: list[Side]) -> dict[str, str]:
+    """The sentence that the book's first page quotes from this chapter."""
+    return {"reproduction_sentence": front_page_sentence(found)}
+
+
+def comparable(found: list[Side]) -> pd.DataFrame:
+    """The ratios of this report beside the next set of runs that are judged by their two intervals alone."""
+    if len(found) < 2:
+        return pd.DataFrame()
+    pairs = compare_runs.pairs(found[0].costs, found[1].costs)
+    return pairs[(pairs["judged"] == BOTH) & (pairs["outcome"] != UNKNOWN)]
+
+
+def pairs_table(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
+    """`compare_runs.pairs` of two sets of runs, which a and b name."""
     return pd.DataFrame(
         {
             "configuration": found["configuration"],
@@ -35,19 +55,22 @@ def agreement_sentence(found: pd.DataFrame) -> str:
     apart = (found["b_over_a"] - 1).abs()
     # Two equally wide 95% intervals miss each other by chance in 2 (1 - Phi(1.96 sqrt 2)) = 0.56% of cases; a point
     # lies outside the 95% reach of the other side's scatter in 5%.
-    told = found[found["outcome"] != UNKNOWN]
-    expected = (told["judged"] == BOTH).sum() * 0.0056 + (told["judged"] == SCATTER).sum() * 0.05
-    few = (told["judged"] == SCATTER).sum()
-    few = f" ({few} of them judged by {SCATTER}, as one side has too few)" if few else ""
+    judged = found[found["outcome"] != UNKNOWN]
+    few = (judged["judged"] == SCATTER).sum()
+    expected = (judged["judged"] == BOTH).sum() * 0.0056 + few * 0.05
+    by_scatter = f" ({few} of them judged by {SCATTER}, as one side has too few)" if few else ""
     return (
-        f"{counts.get(AGREE, 0)} of {len(found)} ratios agree{few}, {counts.get(DIFFER, 0)} differ "
+        f"{counts.get(AGREE, 0)} of {len(found)} ratios agree{by_scatter}, {counts.get(DIFFER, 0)} differ "
         f"(about {expected:.1f} would by chance alone), {counts.get(UNKNOWN, 0)} cannot be told; median difference "
         f"{apart.median():.1%}, largest {apart.max():.1%}."
     )
 
 
 def machines_sentence(found: pd.DataFrame, start: float, a: str = "A", b: str = "B") -> str:
-    """`speeds` and `starts`, a sentence an engine; empty where there is nothing to tell."""
+    """How fast and how steady two machines were without speculation, a line an engine; empty where that is unknown.
+
+    found: machines.speeds; start: machines.starts, the second machine's start-up time over the first's.
+    """
     lines = []
     for r in found.itertuples():
         scatter = [format.NOT_MEASURED if pd.isna(s) else f"{s:.1%}" for s in (r.scatter_a, r.scatter_b)]
@@ -61,42 +84,42 @@ def machines_sentence(found: pd.DataFrame, start: float, a: str = "A", b: str = 
 
 
 def machine_table(found: list[Side]) -> pd.DataFrame:
-    """What each machine was, what it measured, and how well its speed-ups are foretold (median error, worst): by its
-    own cells of the other concurrencies; before new points were measured, by the model's form of today; and by this
-    report's cells alone, accept lengths known.
+    """What each machine was, what it measured, and how well its speed-ups are forecast (median error, worst).
+
+    By its own cells of the other concurrencies; before new points were measured, by the model's form of today; and by
+    this report's cells alone, accept lengths known.
     """
-    columns = ["runs", "machine", "cells", "void", "own C kept out", "new points, told before", "from this report"]
+    own_title = f"own C={crossover.HELD_OUT} kept out"
+    columns = ["runs", "machine", "cells", "void", own_title, "new points, forecast before", "from this report"]
     rows = []
     for side in found:
         good = len(results.ok(side.cells))
-        own, before = _errors(crossover.score(side.points)), _told_before(side)
-        other = _errors(_foretold(found[0], side)) if side is not found[0] else ""
+        own, before = _errors_text(crossover.score(side.points)), _forecast_before(side)
+        other = _errors_text(_forecast_from(found[0], side)) if side is not found[0] else ""
         words = machines.words(side.runs, side.profile)
         rows.append([side.name, words, good, len(side.cells) - good, own, before, other])
-    return pd.DataFrame(rows, columns=columns).rename(
-        columns={"own C kept out": f"own C={crossover.HELD_OUT} kept out"}
-    )
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _told_before(side: Side) -> str:
+def _forecast_before(side: Side) -> str:
     """Scores of forecasts of points that the model had not seen, its sweeps among them."""
     new = forecasts.of_new_points(side.runs, side.profile, sweeps.profile_of(side.profile))
     new = new[new["terms"] == forecasts.TERMS]
-    return f"{_errors(new)} ({len(new)} points)" if len(new) else format.NOT_MEASURED
+    return f"{_errors_text(new)} ({len(new)} points)" if len(new) else format.NOT_MEASURED
 
 
-def _foretold(first: Side, other: Side) -> pd.DataFrame:
+def _forecast_from(first: Side, other: Side) -> pd.DataFrame:
     """Speed-ups there by the step model of the cells here: step_model.scored."""
     models = crossover.models(first.points)
     parts = []
     for engine, rows in other.points.items():
         if engine in models:
-            told = step_model.forecasts(models[engine][0], rows)
-            parts.append(step_model.scored(told, rows))
+            forecast = step_model.forecasts(models[engine][0], rows)
+            parts.append(step_model.scored(forecast, rows))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["error"])
 
 
-def _errors(scores: pd.DataFrame) -> str:
+def _errors_text(scores: pd.DataFrame) -> str:
     median, worst = crossover.errors(scores)
     return format.NOT_MEASURED if pd.isna(median) else f"{median:.1%}, {worst:.0%}"
 
@@ -110,8 +133,8 @@ def machine_paragraphs(found: list[Side]) -> str:
         agreed = agreement_sentence(compare_runs.pairs(found[0].costs, other.costs))
         homes = (results.home(side.runs, side.profile) for side in (found[0], other))
         speed = machines.speeds(found[0].cells, other.cells)
-        told = machines_sentence(speed, machines.starts(*homes), found[0].name, other.name).replace("\n", " ")
-        parts.append(f"**{other.name}: {agreed}** {told}")
+        lines = machines_sentence(speed, machines.starts(*homes), found[0].name, other.name)
+        parts.append(f"**{other.name}: {agreed}** " + lines.replace("\n", " "))
     return "\n\n".join(parts)
 
 
@@ -126,18 +149,18 @@ def front_page_sentence(found: list[Side]) -> str:
     return f"Set beside other runs of the same profile, {'; '.join(parts)}."
 
 
-def ratios(found: list[Side], differing: bool = False) -> pd.DataFrame:
-    """compare.table of each other side, those that differ first; or those alone."""
+def ratios_table(found: list[Side], differing: bool = False) -> pd.DataFrame:
+    """Every ratio of this report beside each other set of runs, those that differ first; or those alone."""
     parts = []
     for other in found[1:]:
         pairs = compare_runs.pairs(found[0].costs, other.costs)
         pairs = pairs.sort_values("outcome", key=lambda o: o != compare_runs.DIFFER, kind="stable")
         pairs = pairs[pairs["outcome"] == compare_runs.DIFFER] if differing else pairs
-        parts.append(ratio_table(pairs, HERE, "there").assign(runs=other.name))
+        parts.append(pairs_table(pairs, HERE, "there").assign(runs=other.name))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["runs"])
 
 
-def uses(found: list[Side]) -> pd.DataFrame:
+def uses_table(found: list[Side]) -> pd.DataFrame:
     """What each set of runs says to serve for each use, and by how much that leads."""
     rows = []
     for side in found if len(found) > 1 else ():
@@ -145,7 +168,7 @@ def uses(found: list[Side]) -> pd.DataFrame:
             if best is None:
                 continue
             value = format.interval_text(best["value"], best["lo"], best["hi"], 1)
-            lead = verdict_chapter.figure(best["ratio"])
+            lead = verdict_chapter.triple_text(best["ratio"])
             clear = {True: "yes", False: "no", None: ""}[best["clear"]]
             title = decide.USES[use][0]
             rows.append([title, side.name, best["configuration"], best["concurrency"], value, lead, clear])
@@ -155,7 +178,7 @@ def uses(found: list[Side]) -> pd.DataFrame:
     return frame.sort_values("use", key=lambda u: u.map(order.index), kind="stable") if rows else frame
 
 
-def claimed(found: list[Side]) -> pd.DataFrame:
+def claims_table(found: list[Side]) -> pd.DataFrame:
     """Each claim about this profile with its status on every side; sweeps and alignment are measured where they are."""
     columns: dict[str, list[str]] = {}
     for side in found if len(found) > 1 else ():

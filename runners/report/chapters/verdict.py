@@ -1,48 +1,128 @@
-"""Chapter Verdict: the tables of a verdict, its sentences and glue values."""
+"""Chapter Verdict: what to serve for each use, whether speculation pays, why, and what would change the answer."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import reported, results, step_cost
+from runners.analyse import reported, results
 from runners.analyse.intervals import WITHIN_RUN
 from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES, of_points
-from runners.analyse.verdict import explain
+from runners.analyse.verdict import decide, store
 from runners.analyse.verdict.decide import USES
 from runners.analyse.verdict.explain import NO, NONE, UNDECIDED, YES
-from runners.core import format
-from runners.core.format import listed, number
-from runners.report.glue_values import MISSING, at, between, point_keys, triple
-from runners.report.markdown import pipe_table
+from runners.core.format import NOT_MEASURED, SIMULATED, interval_text, listed, number
+from runners.report import examples, markdown
+from runners.report.columns import interval_column
+
+_POINT = ["configuration", "workload", "concurrency", "pays", "speed_up", "speed_up_lo", "speed_up_hi"]
 
 
-def serve_sentence(quoted: dict[str, str]) -> str:
+@dataclass(frozen=True)
+class Data:
+    """What the chapter shows."""
+
+    verdict: dict  # decide.decide, as in verdict.json
+    cells: pd.DataFrame
+    requests: pd.DataFrame
+    statuses: pd.DataFrame
+    costs: pd.DataFrame  # step_cost.step_costs, as the verdict holds them
+    pairs: pd.DataFrame  # examples.beside_base
+    case: pd.DataFrame  # reported, not measured
+
+
+def load(runs: str | Path, profile: str, write: bool = False) -> Data:
+    """Decide from a profile's runs; `write` also stores verdict.json beside them, which `make serve` reads."""
+    verdict = store.write(runs, profile) if write else decide.of(runs, profile)
+    cells = results.cells(runs, profile)
+    return Data(
+        verdict,
+        cells,
+        results.requests(runs, profile),
+        results.statuses(runs, profile),
+        decide.costs(verdict),
+        examples.beside_base(cells),
+        reported.case(),
+    )
+
+
+def glue_values(verdict: dict) -> dict[str, str]:
+    """The figures that pages of the book quote from this chapter, from `decide.decide`."""
+    values = {"verdict_sentence": verdict_sentence(verdict), "pays_sentence": pays_sentence(verdict)}
+    values |= _use_values(verdict, "single_stream", "single") | _use_values(verdict, "throughput", "throughput")
+    # The pool of workloads hides where n-gram gains; single workloads would make one unlucky point "loses most".
+    points = pd.DataFrame(verdict["points"], columns=[*_POINT, "step_cost"]).dropna(subset=["speed_up"])
+    single, pool = points[points.workload != "all"], points[points.workload == "all"]
+    values |= {"pays_total": str(len(single))}
+    answers = {"yes": YES, "no": NO, "undecided": UNDECIDED}
+    values |= {f"pays_{key}": str(int((single.pays == answer).sum())) for key, answer in answers.items()}
+    most = single.sort_values("speed_up", ascending=False, kind="stable").head(1)
+    for name in ("configuration", "workload", "concurrency"):
+        values[f"gains_most_{name}"] = _only(most[name])
+    values["gains_most_speed_up"] = _only(interval_column(most, "speed_up"))
+    least = pool.sort_values("speed_up", kind="stable").head(1)
+    values["loses_most_configuration"] = _only(least.configuration)
+    values["loses_most_speed_up"] = _only(interval_column(least, "speed_up"))
+    for key, cost in (("min", single.step_cost.min()), ("max", single.step_cost.max())):
+        values[f"step_cost_{key}"] = number(cost) if pd.notna(cost) else NOT_MEASURED
+    return values
+
+
+def _only(values) -> str:
+    """The one value as text, or that there is none."""
+    return next((str(v) for v in values), NOT_MEASURED)
+
+
+def _use_values(verdict: dict, use: str, prefix: str) -> dict[str, str]:
+    """The best configuration for a use: its name, C, figure, interval, runner-up, and whether it is clearly ahead."""
+    names = ["configuration", "concurrency", "value", "interval", "runner_up", "clear"]
+    best = verdict["uses"][use]
+    if not best:
+        texts = [NOT_MEASURED] * len(names)
+    else:
+        known = best["lo"] is not None
+        texts = [
+            best["configuration"],
+            str(best["concurrency"]),
+            number(best["value"], 1),
+            f"{best['lo']:,.1f} to {best['hi']:,.1f}" if known else NOT_MEASURED,
+            best["runner_up"]["configuration"] if best["runner_up"] else NOT_MEASURED,
+            {True: "yes", False: "no", None: NOT_MEASURED}[best["clear"]],
+        ]
+    found = dict(zip(names, texts, strict=True))
+    if use == "single_stream":
+        del found["concurrency"]  # it is 1
+    return {f"{prefix}_{name}": text for name, text in found.items()}
+
+
+def serve_sentence(verdict: dict) -> str:
     """What `make serve` starts."""
-    if quoted["serve_configuration"] == format.NOT_MEASURED:
-        return f"What `make serve` would start: {format.NOT_MEASURED}."
-    return f"`make serve` starts `{quoted['serve_configuration']}`, the throughput choice."
+    if not verdict["serve"]:
+        return f"What `make serve` would start: {NOT_MEASURED}."
+    return f"`make serve` starts `{verdict['serve']}`, the throughput choice."
 
 
-def reported_break_even_sentence(quoted: dict[str, str]) -> str:
+def reported_break_even_sentence(case: pd.DataFrame) -> str:
     """The reported drafters against their break-even on a single stream."""
+    costs = reported.step_costs(case)
+    single = costs[costs.concurrency == 1].set_index("configuration")
     parts = [
-        f"the {name} drafter had an accept length of {quoted[f'reported_accept_length_{slug}']} "
-        f"where a single stream needed {quoted[f'reported_r_c1_{slug}']}"
-        for name, slug in (
-            ("third-party", "sglang_eagle3_aq_medai"),
-            ("own", "sglang_eagle3_own"),
-        )
-        if f"reported_r_c1_{slug}" in quoted
+        f"the {name} drafter had an accept length of {number(single.accept_length[configuration])} "
+        f"where a single stream needed {number(single.step_cost[configuration])}"
+        for name, configuration in (("third-party", "sglang-eagle3-aq-medai"), ("own", "sglang-eagle3-own"))
+        if configuration in single.index
     ]
-    text = ", and ".join(parts) or f"the drafters' figures: {format.NOT_MEASURED}"
+    text = ", and ".join(parts) or f"the drafters' figures: {NOT_MEASURED}"
     return text[0].upper() + text[1:] + "."
 
 
-def verdict_sentence(found: dict) -> str:
+def verdict_sentence(verdict: dict) -> str:
     """The verdict in one sentence."""
     parts = []
     for use, name in (("single_stream", "For a single stream"), ("throughput", "for throughput")):
-        best = found["uses"][use]
+        best = verdict["uses"][use]
         if not best:
-            parts.append(f"{name}: {format.NOT_MEASURED}")
+            parts.append(f"{name}: {NOT_MEASURED}")
             continue
         at = "" if use == "single_stream" else f" at C={best['concurrency']}"
         second = best["runner_up"]
@@ -51,17 +131,17 @@ def verdict_sentence(found: dict) -> str:
     return "; ".join(parts) + "."
 
 
-def pays_sentence(found: dict) -> str:
+def pays_sentence(verdict: dict) -> str:
     """At how many points speculation pays, and with which configurations."""
-    points = [p for p in found["points"] if p["workload"] != "all" and p["speed_up"] is not None]
+    points = [p for p in verdict["points"] if p["workload"] != "all" and p["speed_up"] is not None]
     if not points:
-        return f"Whether speculation pays: {format.NOT_MEASURED}."
+        return f"Whether speculation pays: {NOT_MEASURED}."
     count = {a: sum(p["pays"] == a for p in points) for a in (YES, NO)}
     where = listed(dict.fromkeys(p["configuration"] for p in points if p["pays"] == YES))
     gains = f"pays at {count[YES]}" + (f" ({where})" if count[YES] else "")
     rest = len(points) - count[YES] - count[NO]
     tail = f"loses at {count[NO]} and makes no clear difference at {rest}"
-    note = " One run a point: these intervals hold no run-to-run variation." if found["unit"] == WITHIN_RUN else ""
+    note = " One run a point: these intervals hold no run-to-run variation." if verdict["unit"] == WITHIN_RUN else ""
     return f"Of {len(points)} measured points speculation {gains}, {tail}.{note}"
 
 
@@ -76,64 +156,11 @@ def reported_best_sentence(case: pd.DataFrame) -> str:
     )
 
 
-def quoted(found: dict, cells: pd.DataFrame, statuses: pd.DataFrame, case: pd.DataFrame) -> dict[str, str]:
-    """Keys of the verdict notebook, from `verdict.decide`."""
-    out = {"verdict_sentence": verdict_sentence(found), "pays_sentence": pays_sentence(found)}
-    out["serve_configuration"] = found["serve"] or MISSING
-    for short, use in (("single", "single_stream"), ("throughput", "throughput")):
-        best = found["uses"][use] or {}
-        second = best.get("runner_up") or {}
-        known = bool(best) and best["lo"] is not None
-        out |= {
-            f"{short}_configuration": best.get("configuration", MISSING),
-            f"{short}_concurrency": str(best.get("concurrency", MISSING)),
-            f"{short}_value": number(best["value"], 1) if best else MISSING,
-            f"{short}_interval": between(best["lo"], best["hi"]) if known else MISSING,
-            f"{short}_runner_up": second.get("configuration", MISSING),
-            f"{short}_runner_up_concurrency": str(second.get("concurrency", MISSING)),
-            f"{short}_ratio": figure(best.get("ratio")),
-            f"{short}_clear": {True: "yes", False: "no", None: MISSING}[best.get("clear")],
-        }
-    points = pd.DataFrame(found["points"], columns=step_cost.COLUMNS + ["pays"])
-    single = points[(points.workload != "all") & points.speed_up.notna()]
-    out["pays_total"] = str(len(single))
-    answers = {"yes": explain.YES, "no": explain.NO, "none": explain.NONE, "undecided": explain.UNDECIDED}
-    out |= {f"pays_{key}": str(int((single.pays == answer).sum())) for key, answer in answers.items()}
-    pool = points[(points.workload == "all") & points.speed_up.notna()].sort_values("speed_up", kind="stable")
-    worst = pool.iloc[0] if len(pool) else None
-    out["loses_most_configuration"] = MISSING if worst is None else worst.configuration
-    out["loses_most_concurrency"] = MISSING if worst is None else str(worst.concurrency)
-    out["loses_most_speed_up"] = triple(worst, "speed_up")
-    ranked = single.sort_values("speed_up", ascending=False, kind="stable")
-    most = ranked.iloc[0] if len(ranked) else None
-    for column in ("configuration", "workload", "concurrency"):
-        out[f"gains_most_{column}"] = MISSING if most is None else str(most[column])
-    out["gains_most_speed_up"] = triple(most, "speed_up")
-    for key, value in (("min", single.step_cost.min()), ("max", single.step_cost.max())):
-        out[f"step_cost_{key}"] = number(value) if pd.notna(value) else MISSING
-    for row in reported.step_costs(case).itertuples():
-        # One decimal where the two sides served different batches: more would pretend to precision.
-        end, digits = f"c{row.concurrency}_{format.slug(row.configuration)}", 2 if row.like_for_like else 1
-        out |= {
-            f"reported_r_{end}": number(row.step_cost, digits),
-            f"reported_speed_up_{end}": number(row.speed_up),
-            f"reported_accept_length_{format.slug(row.configuration)}": number(row.accept_length),
-        }
-    for name, workload, concurrency, key in point_keys(statuses, results.points(found["profile"], cells), True):
-        row = at(points, name, workload, concurrency)
-        out[f"speed_up_{key}"] = triple(row, "speed_up")
-        out[f"r_{key}"] = triple(row, "step_cost")
-        length = float("nan") if row is None else row.tokens_per_step
-        out[f"tokens_per_step_{key}"] = number(length) if pd.notna(length) else MISSING
-        out[f"pays_{key}"] = MISSING if row is None else row.pays
-    return out
-
-
 def false_discovery_sentence(points: pd.DataFrame) -> str:
     """How many of a verdict's answers hold when all of them are corrected together."""
     single = points[points["workload"] != "all"] if len(points) else points
     if single.empty:
-        return f"Comparisons: {format.NOT_MEASURED}."
+        return f"Comparisons: {NOT_MEASURED}."
     found = of_points(single)
     if not found["p"].notna().any():
         return f"{len(single)} points are compared; none is tested, since a point has too few repeats."
@@ -146,68 +173,48 @@ def false_discovery_sentence(points: pd.DataFrame) -> str:
     )
 
 
-def figure(triple: list | None, decimals: int = 2) -> str:
+def triple_text(triple: list | None, decimals: int = 2) -> str:
     """[point, lo, hi] of a verdict as text; null means not measured."""
     values = [float("nan") if v is None else v for v in triple or [None] * 3]
-    return format.interval_text(*values, decimals)
+    return interval_text(*values, decimals)
 
 
-def table(verdict: dict) -> pd.DataFrame:
+def uses_table(verdict: dict) -> pd.DataFrame:
     """What to serve for each use, overall and by workload: for the terminal, the README and the notebook."""
     rows = [{"use": u, "workload": "all", **(found or {})} for u, found in verdict["uses"].items()]
     rows += verdict["by_workload"]
-    shown = []
+    written = []
     for row in sorted(rows, key=lambda r: list(USES).index(r["use"])):
         best, second = row.get("configuration"), row.get("runner_up") or {}
-        shown.append(
+        written.append(
             {
                 "use": USES[row["use"]][0],
                 "workload": row["workload"],
-                "serve": best or ("none meets the limits" if row["use"] == "goodput" else format.NOT_MEASURED),
+                "serve": best or ("none meets the limits" if row["use"] == "goodput" else NOT_MEASURED),
                 "C": str(row["concurrency"]) if best else "-",
-                "tok/s": figure([row["value"], row["lo"], row["hi"]], 1) if best else "-",
+                "tok/s": triple_text([row["value"], row["lo"], row["hi"]], 1) if best else "-",
                 "runner-up": f"{second['configuration']} (C={second['concurrency']})" if second else "-",
-                "best / runner-up": figure(row["ratio"]) if second else "-",
+                "best / runner-up": triple_text(row["ratio"]) if second else "-",
                 "clear": {True: "yes", False: "no", None: "-"}[row.get("clear")],
             }
         )
-    return pd.DataFrame(shown)
+    return pd.DataFrame(written)
 
 
-def points_table(verdict: dict, workload: str | None = None) -> pd.DataFrame:
+def points_table(verdict: dict) -> pd.DataFrame:
     """Does speculation pay, point by point: speed-up over the engine's base, answer, cause."""
-    rows = [p for p in verdict["points"] if workload is None or p["workload"] == workload]
-    return pd.DataFrame(
-        [
-            {
-                "configuration": p["configuration"],
-                "workload": p["workload"],
-                "C": p["concurrency"],
-                "throughput / base": figure([p["speed_up"], p["speed_up_lo"], p["speed_up_hi"]]),
-                "pays": p["pays"],
-                "because": p["cause"],
-            }
-            for p in rows
-        ],
-        columns=["configuration", "workload", "C", "throughput / base", "pays", "because"],
-    )
+    rows = []
+    for p in verdict["points"]:
+        ratio = triple_text([p["speed_up"], p["speed_up_lo"], p["speed_up_hi"]])
+        rows.append([p["configuration"], p["workload"], p["concurrency"], ratio, p["pays"], p["cause"]])
+    return pd.DataFrame(rows, columns=["configuration", "workload", "C", "throughput / base", "pays", "because"])
 
 
 def flip_table(verdict: dict) -> pd.DataFrame:
     """What would turn each answer, for the pool of workloads."""
-    rows = [p for p in verdict["points"] if p["workload"] == "all"]
-    return pd.DataFrame(
-        [
-            {
-                "configuration": p["configuration"],
-                "C": p["concurrency"],
-                "pays": p["pays"],
-                "it takes": p["flip"],
-            }
-            for p in rows
-        ],
-        columns=["configuration", "C", "pays", "it takes"],
-    )
+    pool = [p for p in verdict["points"] if p["workload"] == "all"]
+    rows = [[p["configuration"], p["concurrency"], p["pays"], p["flip"]] for p in pool]
+    return pd.DataFrame(rows, columns=["configuration", "C", "pays", "it takes"])
 
 
 def pays_table(verdict: dict) -> pd.DataFrame:
@@ -226,16 +233,49 @@ def pays_table(verdict: dict) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["configuration", YES, NO, NONE, UNDECIDED])
 
 
-def markdown(verdict: dict) -> str:
+def readme_section(verdict: dict) -> str:
     """The verdict for a README: best per use, then whether speculation pays, then what is missing."""
-    overall = table(verdict)
-    text = pipe_table(overall[overall.workload == "all"].drop(columns="workload"))
+    overall = uses_table(verdict)
+    text = markdown.pipe_table(overall[overall.workload == "all"].drop(columns="workload"))
     if verdict.get("simulated"):
-        text = f"**{format.SIMULATED}**\n\n{text}"
+        text = f"**{SIMULATED}**\n\n{text}"
     counts = pays_table(verdict)
     if len(counts):
         text += "\n\nPoints (workload, C) at which speculation pays over the same engine without it:\n\n"
-        text += pipe_table(counts)
+        text += markdown.pipe_table(counts)
     for row in verdict["not_measured"]:
-        text += f"\n\n`{row['configuration']}`: {format.NOT_MEASURED} ({row['reason']})."
+        text += f"\n\n`{row['configuration']}`: {NOT_MEASURED} ({row['reason']})."
     return text + "\n"
+
+
+def step_cost_table(costs: pd.DataFrame) -> pd.DataFrame:
+    """What a step yields, what it costs in plain steps, and both speed-ups with intervals."""
+    lengths = [f"{v:.2f}" if pd.notna(v) else NOT_MEASURED for v in costs.tokens_per_step]
+    return pd.DataFrame(
+        {
+            "configuration": costs.configuration,
+            "workload": costs.workload,
+            "C": costs.concurrency,
+            "tokens per step": lengths,
+            "r = break-even length": interval_column(costs, "step_cost"),
+            "decode speed-up": interval_column(costs, "decode_speed_up"),
+            "throughput speed-up": interval_column(costs, "speed_up"),
+        }
+    )
+
+
+def reported_step_costs_table(case: pd.DataFrame) -> pd.DataFrame:
+    """The same arithmetic on the reported table; one decimal where the two sides served different batches."""
+    costs = reported.step_costs(case)
+    return pd.DataFrame(
+        {
+            "configuration (reported)": costs.configuration,
+            "C": costs.concurrency,
+            "accept length": [f"{v:.2f}" for v in costs.accept_length],
+            "speed-up over base": [f"{v:.2f}" for v in costs.speed_up],
+            "step-cost ratio r = break-even length": [
+                f"{v:.2f}" if fair else f"{v:.1f}" for v, fair in zip(costs.step_cost, costs.like_for_like, strict=True)
+            ],
+            "note": costs.note,
+        }
+    )

@@ -61,9 +61,9 @@ def drift(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def faults(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Accept length of each cause, served (bar) and replayed (tick), one panel a configuration."""
+    """Accept length with each fault, served (bar) and replayed (tick), one panel a configuration."""
     if table.empty:
-        return nothing("Causes")
+        return nothing("Faults")
     frame = table[["configuration", "cause", "accept_length_served", "accept_length_replayed"]].round(4)
     order = list(dict.fromkeys(frame["cause"]))
     panels = []
@@ -75,4 +75,4 @@ def faults(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         ticks = base.mark_tick(color=ORANGE, thickness=3).encode(x=alt.X("accept_length_replayed:Q", scale=scale))
         panels.append(alt.layer(bars, ticks).properties(title=str(name), width=WIDTH - 300, height=24 * len(part)))
-    return alt.vconcat(*panels, title=alt.Title("Each cause", subtitle="bar: served; tick: replayed"))
+    return alt.vconcat(*panels, title=alt.Title("Each fault", subtitle="bar: served; tick: replayed"))

@@ -1,4 +1,4 @@
-"""Charts of the chapter on where speculation pays: the map, the case's map, pretended accept lengths."""
+"""Charts of the chapter on where speculation pays: the map, the case's map, synthetic acceptance, the sweeps."""
 
 import altair as alt
 import pandas as pd
@@ -56,11 +56,14 @@ def case_map(points: pd.DataFrame) -> alt.TopLevelMixin:
     return alt.layer(rules, dots).properties(width=WIDTH - 360, height=22 * len(points), title=title)
 
 
-def forced(table: pd.DataFrame, workload: str = "chat") -> alt.TopLevelMixin:
-    """Decode speed-up against the pretended accept length: straight lines whose slope is 1/r, crossing 1 at r."""
+def synthetic_acceptance(table: pd.DataFrame, workload: str = "chat") -> alt.TopLevelMixin:
+    """Decode speed-up against the synthetic accept length: straight lines whose slope is 1/r, crossing 1 at r.
+
+    table: sweeps.Sweeps.forced.
+    """
     rows = table[table.workload == workload]
     if rows.empty:
-        return nothing("Pretended accept lengths")
+        return nothing("Synthetic accept lengths")
     rows = rows.assign(C=[f"C = {c}" for c in rows.concurrency])[
         ["C", "shown", "speed_up", "speed_up_lo", "speed_up_hi"]
     ]
@@ -71,7 +74,7 @@ def forced(table: pd.DataFrame, workload: str = "chat") -> alt.TopLevelMixin:
     bars = base.mark_rule().encode(y="speed_up_lo:Q", y2="speed_up_hi:Q")
     dots = base.mark_line(point=True).encode(y=alt.Y("speed_up:Q", title="decode speed-up over base"))
     one = alt.Chart(pd.DataFrame({"y": [1.0]})).mark_rule(strokeDash=[5, 4], color=INK).encode(y="y:Q")
-    return alt.layer(one, bars, dots).properties(width=WIDTH - 120, height=260, title="Pretended accept lengths")
+    return alt.layer(one, bars, dots).properties(width=WIDTH - 120, height=260, title="Synthetic accept lengths")
 
 
 def graded(rows: pd.DataFrame) -> alt.TopLevelMixin:

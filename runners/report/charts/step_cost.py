@@ -20,6 +20,23 @@ def break_even(costs: pd.DataFrame, workload: str | None = None) -> alt.TopLevel
     keep += ["step_cost", "step_cost_lo", "step_cost_hi", "speed_up"]
     frame = frame[keep].round(4)
     scale = alt.Scale(domain=[low, top], nice=False, zero=False)
+    points = alt.Chart(frame).encode(color=colour_of(frame))
+    y = alt.Y("tokens_per_step:Q", scale=scale, title="tokens per step (AL)", axis=alt.Axis(tickCount=8))
+    bars = points.mark_rule(strokeWidth=1.5).encode(
+        x=alt.X("step_cost_lo:Q", scale=scale, title="step-cost ratio r"), x2="step_cost_hi:Q", y=y
+    )
+    seen = [f"{name}:N" for name in ("configuration", "workload")]
+    seen += [f"{name}:Q" for name in ("concurrency", "tokens_per_step", "step_cost", "speed_up")]
+    dots = points.mark_point(filled=True, size=80, opacity=0.9).encode(
+        x=alt.X("step_cost:Q", scale=scale, title="step-cost ratio r"), y=y, shape=shape_of(frame), tooltip=seen
+    )
+    title = alt.Title("What a step yields against what it costs", subtitle="bars: intervals of r")
+    layers = [*_diagonal(low, top, scale), bars, dots]
+    return alt.layer(*layers).properties(width=WIDTH - 90, height=360, title=title)
+
+
+def _diagonal(low: float, top: float, scale: alt.Scale) -> list[alt.Chart]:
+    """The line AL = r, and on which side of it decoding gains."""
     line = alt.Chart(pd.DataFrame({"x": [low, top], "y": [low, top]})).mark_line(color="#888888", strokeDash=[5, 4])
     line = line.encode(
         x=alt.X("x:Q", scale=scale, title="step-cost ratio r", axis=alt.Axis(tickCount=8)),
@@ -27,28 +44,11 @@ def break_even(costs: pd.DataFrame, workload: str | None = None) -> alt.TopLevel
     )
     # Beside the middle of the line, where points are rare: they gather at its lower end or far off it.
     span = top - low
-    words = [(0.47, "right", "decoding gains (AL > r)"), (0.53, "left", "decoding loses (AL < r)")]
-    sides = [
-        alt.Chart(pd.DataFrame({"x": [low + at * span], "y": [low + 0.5 * span], "t": [words_]}))
+    sides = [(0.47, "right", "decoding gains (AL > r)"), (0.53, "left", "decoding loses (AL < r)")]
+    words = [
+        alt.Chart(pd.DataFrame({"x": [low + at * span], "y": [low + 0.5 * span], "t": [text]}))
         .mark_text(align=align, color="#666666", fontSize=12)
         .encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale), text="t:N")
-        for at, align, words_ in words
+        for at, align, text in sides
     ]
-    points = alt.Chart(frame).encode(color=colour_of(frame))
-    y = alt.Y("tokens_per_step:Q", scale=scale, title="tokens per step (AL)", axis=alt.Axis(tickCount=8))
-    bars = points.mark_rule(strokeWidth=1.5).encode(
-        x=alt.X("step_cost_lo:Q", scale=scale, title="step-cost ratio r"), x2="step_cost_hi:Q", y=y
-    )
-    seen = [
-        "configuration:N",
-        "workload:N",
-        "concurrency:Q",
-        "tokens_per_step:Q",
-        "step_cost:Q",
-        "speed_up:Q",
-    ]
-    dots = points.mark_point(filled=True, size=80, opacity=0.9).encode(
-        x=alt.X("step_cost:Q", scale=scale, title="step-cost ratio r"), y=y, shape=shape_of(frame), tooltip=seen
-    )
-    title = alt.Title("What a step yields against what it costs", subtitle="bars: intervals of r")
-    return alt.layer(line, *sides, bars, dots).properties(width=WIDTH - 90, height=360, title=title)
+    return [line, *words]

@@ -11,7 +11,8 @@ import pandas as pd
 from runners.analyse import results
 from runners.core import format
 
-WIDTH = 640
+THEME = "specverdict"
+WIDTH = 640  # pixels: the column of a page
 METHODS = {"none": "no speculation", "ngram": "n-gram", "eagle3": "EAGLE-3", "draft_model": "draft model"}
 COLOURS = {"none": "#4d4d4d", "ngram": "#0072b2", "eagle3": "#d55e00", "draft_model": "#009e73"}
 SPARE = ["#009e73", "#cc79a7", "#e69f00"]  # for methods newer than this list
@@ -19,7 +20,7 @@ SHAPES = ["circle", "square", "triangle-up", "diamond"]
 INK, GRID = "#333333", "#e5e5e5"
 
 
-@alt.theme.register("specverdict", enable=True)
+@alt.theme.register(THEME, enable=True)
 def theme() -> alt.theme.ThemeConfig:
     """A white panel in light and dark pages alike, with text large enough to read at column width."""
     axis = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": GRID}

@@ -11,7 +11,7 @@ from runners.claims import named_values
 from runners.core import paths, provenance
 from runners.core.errors import UserError
 from runners.profiles.load import load
-from runners.report.chapters import forecasts as forecasts_chapter
+from runners.report.chapters.payoff import forecasts as forecasts_chapter
 from runners.serve import drafter_files, model_files
 
 PROFILE = synthetic_runs.PROFILE
@@ -49,7 +49,7 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     scores = forecasts.scored(runs, PROFILE)
     assert set(scores.configuration) == {LATE} and len(scores) == 6
     assert scores.error.astype(float).notna().all()
-    assert "6 " in forecasts_chapter.forecasts_sentence(scores) and len(forecasts_chapter.shown(scores)) == 6
+    assert "6 " in forecasts_chapter.ahead_sentence(scores) and len(forecasts_chapter.ahead_table(scores)) == 6
     assert LATE not in set(forecasts.make(profile, "full", runs).configuration)
 
 
@@ -122,8 +122,8 @@ def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
     note(cpu="one")
     scores = forecasts.scored(runs, PROFILE)
     assert len(scores) and scores.elsewhere.astype(bool).all()
-    assert "another machine's" in forecasts_chapter.forecasts_sentence(scores)
-    assert set(forecasts_chapter.shown(scores)["fitted to"]) == {"another machine"}
+    assert "another machine's" in forecasts_chapter.ahead_sentence(scores)
+    assert set(forecasts_chapter.ahead_table(scores)["fitted to"]) == {"another machine"}
     assert named_values._forecasts(runs, PROFILE) == {}  # no claim about this machine rests on them
     here = machines.identities(runs, PROFILE).pop()
     for own in (here, ""):  # files from before machines were named hold one machine's forecasts
@@ -150,7 +150,7 @@ def test_this_machines_cells_tell_before_another_machines_nearer_ones(runs, monk
 
 
 def test_without_forecasts_it_says_so_and_a_torn_file_is_named(tmp_path):
-    assert "not measured here" in forecasts_chapter.forecasts_sentence(forecasts.scored(tmp_path, PROFILE))
+    assert "not measured here" in forecasts_chapter.ahead_sentence(forecasts.scored(tmp_path, PROFILE))
     place = tmp_path / PROFILE / forecasts.FILE
     place.parent.mkdir(parents=True)
     place.write_text("a,b\n1,2\n")

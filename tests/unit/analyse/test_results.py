@@ -10,7 +10,7 @@ from runners.analyse import results
 from runners.core import format
 from runners.core.errors import UserError
 from runners.profiles import load
-from runners.report.chapters import throughput as throughput_chapter
+from runners.report.chapters import comparison as comparison_chapter
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -40,7 +40,7 @@ def test_resolve_takes_the_last_ok_else_the_last(statuses, expected):
 
 def test_void_cells_stay_with_their_reason(runs):
     cells = results.cells(runs, PROFILE)
-    void = throughput_chapter.voids(cells)
+    void = comparison_chapter.void_table(cells)
     assert void.configuration.tolist() == ["llamacpp-ngram"]
     assert void.reason.iloc[0].startswith("machine busy") and void["raw tok/s"].iloc[0] > 0
     assert len(results.ok(cells)) == len(cells) - 1

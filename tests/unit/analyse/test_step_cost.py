@@ -8,7 +8,8 @@ import synthetic_runs
 from runners.analyse import intervals, reported, results, step_cost
 from runners.core import format
 from runners.core.errors import UserError
-from runners.report.chapters import break_even as break_even_chapter
+from runners.report.chapters.comparison import ratio_table
+from runners.report.chapters.verdict import step_cost_table
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -75,7 +76,7 @@ def test_without_a_base_there_is_no_ratio(frames):
     costs = step_cost.step_costs(cells[cells.configuration != "vllm-base"], requests)
     row = _at(costs, "vllm-ngram", "edit", 4)
     assert np.isnan(row.step_cost) and np.isnan(row.speed_up) and pd.isna(row.base)
-    assert format.NOT_MEASURED in break_even_chapter.step_cost_table(costs).to_string()
+    assert format.NOT_MEASURED in step_cost_table(costs).to_string()
 
 
 def test_ledger_medians_stand_in_for_missing_requests(frames):
@@ -87,7 +88,7 @@ def test_ledger_medians_stand_in_for_missing_requests(frames):
 def test_empty_ledger(tmp_path):
     costs = step_cost.step_costs(results.cells(tmp_path, PROFILE), results.requests(tmp_path, PROFILE))
     assert costs.empty and costs.columns.tolist() == step_cost.COLUMNS
-    assert break_even_chapter.step_cost_table(costs).empty and break_even_chapter.ratio_table(costs).empty
+    assert step_cost_table(costs).empty and ratio_table(costs).empty
 
 
 def test_reported_ratios():

@@ -12,9 +12,9 @@ from runners.profiles import prompts
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.profiles.schema import LatencyLimits
-from runners.report.chapters import crossover as crossover_chapter
-from runners.report.chapters import forecasts as forecasts_chapter
-from runners.report.chapters import next_steps as next_steps_chapter
+from runners.report.chapters.payoff import crossover as crossover_chapter
+from runners.report.chapters.payoff import forecasts as forecasts_chapter
+from runners.report.chapters.payoff import next_steps as next_steps_chapter
 from runners.serve import model_files
 from runners.serve.command import command
 
@@ -91,9 +91,7 @@ def test_too_few_points_are_refused():
         and crossover.curves({}).empty
         and crossover.score({}).empty
     )
-    assert "not measured here" in forecasts_chapter.score_sentence(
-        forecasts_chapter.quoted({}, crossover.score({})), crossover.score({})
-    )
+    assert "not measured here" in forecasts_chapter.held_out_sentence(crossover.score({}))
 
 
 def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
@@ -106,7 +104,7 @@ def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
         crossover.crossover(model, 3, 60.0, 50.0, "d")[0] is None
         and crossover.crossover(model, 3, 60.0, 1.0, "d")[0] == 0
     )
-    table = crossover_chapter.crossovers({"vllm": (model, made())})
+    table = crossover_chapter.crossovers_table({"vllm": (model, made())})
     assert set(table["configuration"]) == {"k1", "k3"}
 
 
@@ -169,7 +167,7 @@ def test_next_steps_are_ranked_by_what_they_can_bring():
     known = named_values.NamedValues(named_values.reported_figures() | {"run.vllm_ngram.edit.c1.speed_up": 2.0})
     frame = next_steps.ranked(known)
     assert frame.option[0] == "n-gram speculation" and frame.lab.dropna().is_monotonic_decreasing
-    shown = next_steps_chapter.shown(frame)
+    shown = next_steps_chapter.menu_table(frame)
     assert "not measured here" in " ".join(shown["at most, here"])
     assert len(shown) == len(next_steps.load())
 

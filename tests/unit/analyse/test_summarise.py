@@ -7,7 +7,7 @@ import synthetic_runs
 
 from runners.analyse import intervals, results, step_cost, summarise
 from runners.core import format, machine_speed
-from runners.report.chapters import throughput as throughput_chapter
+from runners.report.chapters import comparison as comparison_chapter
 
 PROFILE = synthetic_runs.PROFILE
 
@@ -188,4 +188,4 @@ def test_ratio_without_base_or_cells(five):
 def test_empty_ledger(tmp_path):
     empty = results.cells(tmp_path, PROFILE), results.requests(tmp_path, PROFILE)
     assert summarise.summarise(*empty, with_pooled=True).empty
-    assert throughput_chapter.gates_table(empty[0]).empty
+    assert comparison_chapter.gates_table(empty[0]).empty

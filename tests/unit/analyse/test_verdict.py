@@ -6,14 +6,12 @@ import math
 import pytest
 import synthetic_runs
 
-from runners.analyse import reported, results, step_cost, summarise
+from runners.analyse import results, step_cost
 from runners.analyse.intervals import Interval
 from runners.analyse.verdict import decide, explain, store
 from runners.core import format
 from runners.core.errors import UserError
 from runners.profiles.load import load
-from runners.report.chapters import acceptance as acceptance_chapter
-from runners.report.chapters import throughput as throughput_chapter
 from runners.report.chapters import verdict as verdict_chapter
 
 PROFILE = synthetic_runs.PROFILE
@@ -137,7 +135,7 @@ def test_what_is_missing_is_said(found):
     measured = {c["configuration"] for c in found["points"]} | {"llamacpp-base", "vllm-base"}
     assert {r["configuration"] for r in found["not_measured"]} == set(load(PROFILE).configurations) - measured
     assert found["void_cells"] == 1
-    assert "`vllm-eagle3-untrained`: not measured here" in verdict_chapter.markdown(found)
+    assert "`vllm-eagle3-untrained`: not measured here" in verdict_chapter.readme_section(found)
 
 
 def test_a_configuration_without_every_workload_cannot_win_the_pool(runs):
@@ -169,11 +167,11 @@ def test_load_says_what_to_do(tmp_path):
 
 
 def test_tables(found):
-    table = verdict_chapter.table(found)
+    table = verdict_chapter.uses_table(found)
     assert table.serve.notna().all() and set(table.workload) == {"all", "chat", "edit"}
     assert len(verdict_chapter.points_table(found)) == len(found["points"])
     assert verdict_chapter.pays_table(found).drop(columns="configuration").to_numpy().sum() == 18
-    assert verdict_chapter.markdown(found).startswith("| use | serve |")
+    assert verdict_chapter.readme_section(found).startswith("| use | serve |")
     assert decide.costs(found).columns.tolist() == step_cost.COLUMNS
 
 
@@ -184,40 +182,8 @@ def test_nothing_measured(tmp_path):
         and found["points"] == []
         and len(found["not_measured"]) == len(load(PROFILE).configurations)
     )
-    assert set(verdict_chapter.table(found).serve) == {format.NOT_MEASURED}
+    assert set(verdict_chapter.uses_table(found).serve) == {format.NOT_MEASURED}
     assert format.NOT_MEASURED in verdict_chapter.verdict_sentence(
         found
     ) and format.NOT_MEASURED in verdict_chapter.pays_sentence(found)
     assert decide.costs(found).empty
-
-
-def _quoted(runs, profile=PROFILE):
-    cells, requests, statuses = (
-        results.cells(runs, profile),
-        results.requests(runs, profile),
-        results.statuses(runs, profile),
-    )
-    case, found = reported.case(), decide.of(runs, profile)
-    summary = summarise.summarise(cells, requests, with_pooled=True)
-    quoted = [
-        throughput_chapter.quoted(profile, cells, requests, statuses, summary, decide.costs(found), case),
-        acceptance_chapter.quoted(cells, case, statuses),
-        verdict_chapter.quoted(found, cells, statuses, case),
-    ]
-    return quoted
-
-
-def test_quoted_figures_are_text_and_the_same_keys_exist_when_nothing_was_measured(runs, tmp_path):
-    for full, empty in zip(_quoted(runs), _quoted(tmp_path), strict=True):
-        assert set(full) == set(empty)
-        assert all(isinstance(v, str) and v and "nan" not in v for q in (full, empty) for v in q.values())
-
-
-def test_quoted_case_figures():
-    comparison, acceptances, verdicts = _quoted("no-such-folder", "kimi-k2.5-8x-rtx-pro-6000")
-    assert comparison["reported_sglang_over_vllm_c128_percent"] == "54%"
-    assert comparison["reported_vllm_over_sglang_c1_percent"] == "30%"
-    assert acceptances["floor_rate_old"] == "25%" and acceptances["floor_rate_new"] == "0%"
-    assert acceptances["reported_rate_new_sglang_eagle3_aq_medai"] == "22%"
-    assert verdicts["reported_r_c1_sglang_eagle3_own"] == "1.56"
-    assert verdicts["reported_r_c128_sglang_eagle3_aq_medai"] == "4.6"

@@ -44,15 +44,15 @@ def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
     said = reproduction_chapter.machine_paragraphs(found)
     assert "other-box: " in said and ", 0 differ" in said and "times as long in other-box as in this report" in said
     assert reproduction_chapter.front_page_sentence(found).endswith("ratios agree with other-box.")
-    ratios = reproduction_chapter.ratios(found)
+    ratios = reproduction_chapter.ratios_table(found)
     assert len(ratios) and "vllm-ngram" not in set(ratios.configuration)
     table = reproduction_chapter.machine_table(found)
     assert list(table.runs) == ["this report", "other-box"] and table.iloc[0]["from this report"] == ""
     assert "%" in table.iloc[1]["from this report"] and "%" in table.iloc[1]["own C=4 kept out"]
-    assert set(table["new points, told before"]) == {"not measured here"}
+    assert set(table["new points, forecast before"]) == {"not measured here"}
     chart = str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
     assert "other-box" in chart and "filled': False" not in chart
-    uses = reproduction_chapter.uses(found)
+    uses = reproduction_chapter.uses_table(found)
     assert list(uses.columns)[:3] == ["use", "runs", "serve"] and set(uses.runs) == {"this report", "other-box"}
     assert list(uses.use) == sorted(uses.use, key=list(dict.fromkeys(uses.use)).index)  # a use's rows stand together
 
@@ -70,16 +70,16 @@ def test_ratios_that_differ_come_first_and_are_hollow(two):
         row |= {name: row[name] * by for name, by in slow.items() if row.get(name)}
     cells.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = reproduction.sides(here, PROFILE, place)
-    ratios = reproduction_chapter.ratios(found)
+    ratios = reproduction_chapter.ratios_table(found)
     assert ratios.iloc[0].configuration == "llamacpp-eagle3-untrained" and ratios.iloc[0].outcome == "differ"
-    assert len(reproduction_chapter.ratios(found, differing=True)) == (ratios.outcome == "differ").sum() > 0
+    assert len(reproduction_chapter.ratios_table(found, differing=True)) == (ratios.outcome == "differ").sum() > 0
     assert list(ratios.outcome == "differ") == sorted(ratios.outcome == "differ", reverse=True)
     assert "'filled': False" in str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
 
 
 def test_each_claim_has_a_status_on_each_side(two):
     found = reproduction.sides(two[0], PROFILE, two[1])
-    table = reproduction_chapter.claimed(found)
+    table = reproduction_chapter.claims_table(found)
     mine = [c for c in claim.load() if c.scope and c.scope.profile == PROFILE]
     assert list(table.columns) == ["claim", "this report", "other-box"] and len(table) == len(mine)
     assert all(text.startswith(claim.STATUSES) for text in table["other-box"])
@@ -93,9 +93,9 @@ def test_without_other_runs_each_part_says_so(tmp_path, two):
             == f"{reproduction.NOTHING}."
         )
         for table in (
-            reproduction_chapter.ratios,
-            reproduction_chapter.uses,
-            reproduction_chapter.claimed,
+            reproduction_chapter.ratios_table,
+            reproduction_chapter.uses_table,
+            reproduction_chapter.claims_table,
             reproduction.drawn,
         ):
             assert table(found).empty

@@ -33,7 +33,7 @@ def test_a_cause_reads_one_by_two_decimals():
     table = fault_injection.table(ROWS)
     assert list(table["reads_one"]) == [False, True]
     assert table["survival"][0] == [0.55, 0.25, 0.10]
-    shown = alignment_chapter.causes_shown(table)
+    shown = alignment_chapter.faults_table(table)
     # Served: a zero drafted beyond a limit, accepted where the text ended; a wrong map's lucky words.
     for steps, accepted, one in ((1007, 1, True), (987, 5, False), (1000, 4, True), (0, 0, False)):
         assert acceptance_math.reads_one(steps, accepted) == one
@@ -42,12 +42,11 @@ def test_a_cause_reads_one_by_two_decimals():
 
 def test_a_cause_that_reads_one_in_one_engine_alone_says_in_which():
     other = row("random-head", 40, [40, 0, 0], 1.4) | {"configuration": "d"}
-    empty = pd.DataFrame(columns=["offset", "margin", "source", "drift", "to_next"])
-    told = alignment_chapter.quoted(empty, empty, fault_injection.table([*ROWS, other]), pd.DataFrame())
-    assert told["alignment_reads_one"] == f"{faults.CAUSES['random-head']} (in c alone)"
-    assert told["alignment_not_one"] == faults.CAUSES["as-trained"]
-    alike = alignment_chapter.quoted(empty, empty, fault_injection.table(ROWS), pd.DataFrame())
-    assert alike["alignment_reads_one"] == faults.CAUSES["random-head"]
+    in_one = alignment_chapter.faults_sentence(fault_injection.table([*ROWS, other]))
+    assert f"Read 1.00: {faults.CAUSES['random-head']} (in c alone)." in in_one
+    assert f"Did not: {faults.CAUSES['as-trained']}." in in_one
+    in_all = alignment_chapter.faults_sentence(fault_injection.table(ROWS))
+    assert f"Read 1.00: {faults.CAUSES['random-head']}." in in_all
 
 
 def test_each_cause_becomes_a_configuration_of_its_own():
@@ -65,8 +64,17 @@ def test_nothing_measured_gives_chapters_that_say_so(tmp_path):
     drift = published_results.csv(str(tmp_path), "lab-cpu", "drift.csv", ["source", "boundary", "drift", "to_next"])
     aim = published_results.aim(str(tmp_path), "lab-cpu")
     assert causes.empty and replay.empty and slots.empty and drift.empty
-    quoted = drafter_chapter.quoted({"facts": {}, "history": []}, causes.iloc[:0], replay, slots, causes.iloc[:0], aim)
-    assert set(quoted.values()) == {NOT_MEASURED}
+    sentences = [
+        drafter_chapter.text_sentence(pd.DataFrame()),
+        drafter_chapter.training_sentence({}, []),
+        drafter_chapter.scaling_sentence(pd.DataFrame()),
+        drafter_chapter.replay_sentence(replay),
+        drafter_chapter.slots_sentence(slots),
+        drafter_chapter.aim_sentence(aim),
+        alignment_chapter.faults_sentence(causes),
+        alignment_chapter.drift_sentence(drift),
+    ]
+    assert all(NOT_MEASURED in sentence for sentence in sentences)
     for chart in (alignment_charts.faults(causes), drafter_charts.replay(replay), drafter_charts.training([])):
         assert NOT_MEASURED in str(chart.to_dict())
 

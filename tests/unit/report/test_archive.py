@@ -38,7 +38,7 @@ def test_ratios_agree_where_their_intervals_overlap(b, outcome):
 
     found = compare_runs.pairs(side((1.25, 1.15, 1.35)), side(b))
     assert list(found["outcome"]) == [outcome] and "ratios agree" in reproduction_chapter.agreement_sentence(found)
-    assert list(reproduction_chapter.ratio_table(found, "A", "B")["B / A"]) == [f"{b[0] / 1.25:.2f}"]
+    assert list(reproduction_chapter.pairs_table(found, "A", "B")["B / A"]) == [f"{b[0] / 1.25:.2f}"]
 
 
 @pytest.mark.parametrize(
