@@ -21,6 +21,6 @@ def main(args: argparse.Namespace) -> int:
         index = book.build(runs, archive.profile_of(runs), paths.BUILD / "book")
     else:
         profile = load(args.profile)
-        index = book.build(runs, profile.name, book.place(profile.simulated))
+        index = book.build(runs, profile.name, book.build_folder(profile.simulated))
     print(f"book: {index}")
     return 0

@@ -230,7 +230,7 @@ def _print_result(run: ReportRun) -> None:
     print()
     print(verdict_chapter.readme_section(store.load(run.runs, profile.name)))
     print(claims_chapter.claims_sentence(check.counts(check.of(run.runs, profile.name), profile.name)))
-    print(f"\nbook:   {book.place(profile.simulated) / '_build' / 'html' / 'index.html'}")
+    print(f"\nbook:   {book.build_folder(profile.simulated) / '_build' / 'html' / 'index.html'}")
     print(f"serve:  make serve PROFILE={run.profile_argument}")
 
 

@@ -20,15 +20,16 @@ from runners.profiles.profile import Profile
 
 ENDING = ".tar.gz"
 KEPT = (".jsonl", ".json", ".parquet", ".log", ".csv", ".ipynb", ".yaml")
-LIMIT_BYTES = 2_000_000_000  # unpacked: more is no set of runs
+LIMIT_BYTES = 2_000_000_000  # unpacked; a set of runs is never so large, a zip bomb may be
 
 
 def is_archive(where: str | Path) -> bool:
+    """Whether a runs folder is given as an archive, by its ending."""
     return str(where).endswith(ENDING)
 
 
 def share(profile: Profile, runs: Path, out: Path) -> Path:
-    """Pack <runs>/<profile> into `out`; UserError when there are no runs or the ending is another."""
+    """Pack <runs>/<profile> into `out`; UserError without runs, or if `out` has another ending."""
     source = runs / profile.name
     if not source.is_dir():
         raise UserError(
@@ -50,27 +51,27 @@ def share(profile: Profile, runs: Path, out: Path) -> Path:
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink()
-        raise UserError(f"{out} could not be written ({error.strerror}); name another place with --out.") from error
+        raise UserError(f"{out} could not be written ({error.strerror}); give another path with --out.") from error
     return out
 
 
 def _nameless(info: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Who packed it is nobody's business."""
+    """Leave out who packed it: readers of a shared file need not know."""
     info.uid = info.gid = 0
     info.uname = info.gname = ""
     return info
 
 
 def unpack(archive: Path) -> Path:
-    """The folder that holds <profile>/...; unpacked once by content. UserError for anything unsafe or not ours."""
+    """The folder that holds <profile>/..., unpacked once for each content. UserError for anything unsafe."""
     if not archive.is_file():
         raise UserError(f"No archive {archive}; give the file that `specverdict share` wrote.")
     with open(archive, "rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()[:12]
-    place = paths.BUILD / "archives" / digest
-    if place.is_dir():
-        return place
-    scratch = place.with_name(place.name + ".part")
+    folder = paths.BUILD / "archives" / digest
+    if folder.is_dir():
+        return folder
+    scratch = folder.with_name(folder.name + ".part")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     try:
@@ -78,7 +79,7 @@ def unpack(archive: Path) -> Path:
             members = packed.getmembers()
             if sum(m.size for m in members) > LIMIT_BYTES:
                 raise UserError(
-                    f"{archive.name} holds more than {LIMIT_BYTES / 1e9:.0f} GB: no set of runs is so large."
+                    f"{archive.name} holds more than {LIMIT_BYTES / 1e9:.0f} GB, which no runs do; it was not unpacked."
                 )
             odd = [m.name for m in members if not m.isfile() and not m.isdir()]
             if odd or any(Path(m.name).suffix not in KEPT for m in members if m.isfile()):
@@ -90,8 +91,8 @@ def unpack(archive: Path) -> Path:
     except UserError:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
-    scratch.replace(place)
-    return place
+    scratch.replace(folder)  # in one step, so that a folder without .part is always complete
+    return folder
 
 
 def runs_root(where: str | Path) -> Path:

@@ -30,8 +30,8 @@ GLUED = re.compile(r"\{glue(?::\w+)?\}`{1,2}[^`]*?notebooks/(\w+)\.ipynb::(\w+)"
 ANALYSES = ("comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims", "reproduction")
 
 
-def place(simulated: bool = False) -> Path:
-    """Where the book is built; a rehearsal's stays apart from the real one."""
+def build_folder(simulated: bool = False) -> Path:
+    """The folder the book is built in; a rehearsal's book has its own, so that it never replaces the real one."""
     return paths.BUILD / "rehearsal" / "book" if simulated else paths.BUILD / "book"
 
 
@@ -90,8 +90,22 @@ def unglued(chapters: Path, notebooks: Path) -> Iterator[tuple[str, str, str]]:
                 yield chapter.name, notebook, name
 
 
+def hide_code(notebook: Path) -> None:
+    """Keep code off a page, but for a chapter's own calculation.
+
+    papermill adds a cell with its parameters, which no source can tag; run pages that an earlier version measured have
+    the tag `hide-input`, which leaves a bar to click on.
+    """
+    content = json.loads(notebook.read_text(encoding="utf-8"))
+    for cell in content["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        if {"injected-parameters", "parameters", "hide-input"} & set(tags):
+            cell["metadata"]["tags"] = [t for t in tags if t not in ("hide-input", "remove-input")] + ["remove-input"]
+    notebook.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def title_run(notebook: Path) -> None:
-    """Give an executed run notebook the name of its configuration: six pages of one title are no contents."""
+    """Give an executed run notebook the name of its configuration: pages with one title cannot be told apart."""
     text = notebook.read_text(encoding="utf-8")
     title = f"# Run: {notebook.stem.removeprefix('run_')}"
     notebook.write_text(text.replace("# Run one configuration", title, 1), encoding="utf-8")
@@ -101,21 +115,10 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     """Write the source tree of the book for `profile` into `build_dir`/source and return that folder.
 
     `order` gives the configurations in the order the appendix should list them. Raises UserError when an
-    analysis notebook is missing or does not hold a figure that a chapter glues.
+    analysis notebook is missing, stopped at an error or does not hold a figure that a chapter glues.
     """
     folder = Path(runs_root) / profile / "notebooks"
-    missing = [name for name in ANALYSES if not (folder / f"{name}.ipynb").is_file()]
-    if missing:
-        raise UserError(
-            f"{folder} holds no executed {', '.join(missing)} notebook; measure first: make report PROFILE={profile}"
-        )
-    for name in ANALYSES:
-        advice = f"run it again: make report PROFILE={profile}"
-        notebook = files.read_json(folder / f"{name}.ipynb", dict, advice)
-        if not {"metadata", "cells"} <= set(notebook):
-            raise UserError(f"{folder / name}.ipynb is no notebook; {advice}.")
-        if notebook["metadata"].get("papermill", {}).get("exception"):
-            raise UserError(f"{folder / name}.ipynb stopped at an error; run it again: make report PROFILE={profile}")
+    _refuse_unfinished(folder, profile)
     tree = Path(build_dir) / "source"
     if tree.exists():
         shutil.rmtree(tree)
@@ -124,19 +127,19 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     shutil.copy(CONFIG, tree / CONFIG.name)
 
     runs = run_notebooks(folder, order)
-    shown = tree / "data" / "runs" / profile / "notebooks"
-    shown.mkdir(parents=True)
+    pages = tree / "data" / "runs" / profile / "notebooks"
+    pages.mkdir(parents=True)
     for notebook in [*(folder / f"{name}.ipynb" for name in ANALYSES), *runs]:
-        shutil.copy(notebook, shown / notebook.name)
+        hide_code(Path(shutil.copy(notebook, pages / notebook.name)))
     for notebook in runs:
-        title_run(shown / notebook.name)
+        title_run(pages / notebook.name)
     if is_simulated(folder.parent):
-        mark_simulated(tree, shown)
+        mark_simulated(tree, pages)
     for chapter in (tree / "book").glob("*.md"):
         text = chapter.read_text(encoding="utf-8")
         chapter.write_text(NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text), encoding="utf-8")
 
-    for chapter, notebook, name in unglued(tree / "book", shown):
+    for chapter, notebook, name in unglued(tree / "book", pages):
         raise UserError(
             f"book/{chapter} shows {name!r}, which {folder / notebook}.ipynb does not hold; "
             f"run that notebook again: make report PROFILE={profile}"
@@ -146,6 +149,22 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     return tree
 
 
+def _refuse_unfinished(folder: Path, profile: str) -> None:
+    """UserError for an analysis notebook that is missing, is not a notebook, or stopped at an error."""
+    missing = [name for name in ANALYSES if not (folder / f"{name}.ipynb").is_file()]
+    if missing:
+        raise UserError(
+            f"{folder} holds no executed {', '.join(missing)} notebook; measure first: make report PROFILE={profile}"
+        )
+    advice = f"run it again: make report PROFILE={profile}"
+    for name in ANALYSES:
+        notebook = files.read_json(folder / f"{name}.ipynb", dict, advice)
+        if not {"metadata", "cells"} <= set(notebook):
+            raise UserError(f"{folder / name}.ipynb is not a notebook; {advice}.")
+        if notebook["metadata"].get("papermill", {}).get("exception"):
+            raise UserError(f"{folder / name}.ipynb stopped at an error; {advice}")
+
+
 def is_simulated(folder: Path) -> bool:
     """Do these runs come from a rehearsal? The cells themselves say so."""
     return any(row.get("simulated") for path in folder.glob("*/cells.jsonl") for row in ledger_lines(path))
@@ -153,11 +172,11 @@ def is_simulated(folder: Path) -> bool:
 
 def mark_simulated(tree: Path, notebooks: Path) -> None:
     """A banner on every page and a line on top of every notebook: nobody may take a rehearsal for a measurement."""
-    place = tree / CONFIG.name
-    config = yaml.safe_load(place.read_text(encoding="utf-8"))
+    settings = tree / CONFIG.name
+    config = yaml.safe_load(settings.read_text(encoding="utf-8"))
     theme = config.setdefault("sphinx", {}).setdefault("config", {}).setdefault("html_theme_options", {})
     theme["announcement"] = SIMULATED
-    place.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    settings.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     for path in notebooks.glob("*.ipynb"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         line = {"cell_type": "markdown", "id": "simulated", "metadata": {}, "source": [f"**{SIMULATED}**"]}

@@ -13,7 +13,7 @@ from runners.claims import reproduction
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
-from runners.report.book import ANALYSES, title_run
+from runners.report.book import ANALYSES, hide_code, title_run
 
 # What a rebuild needs and a reader may want; logs in full and half-written files stay behind.
 MEASURED = ("cells.jsonl", "requests.parquet", "environment.json", "timeline.json", "status.json")
@@ -29,7 +29,7 @@ def _forget_paths(path: Path) -> None:
 
 
 def _source(profile: Profile, runs: Path) -> Path:
-    """The folder to publish from; UserError where nothing there may be, or is."""
+    """The folder to publish from; UserError for simulated runs, and where there are no runs."""
     if profile.simulated:
         raise UserError(f"{profile.name} is a rehearsal: simulated figures are never published.")
     source = runs / profile.name
@@ -41,7 +41,10 @@ def _source(profile: Profile, runs: Path) -> Path:
 
 
 def publish(profile: Profile, runs: Path) -> int:
-    """Copy and analyse; for runs that are published already, only analyse them again (a chapter is new, or changed)."""
+    """Copy a profile's runs to data/runs and run the analyses on them there. Returns the command's exit status.
+
+    Runs that are published already are only analysed again, for a chapter that is new or changed.
+    """
     source, target = _source(profile, runs), paths.PUBLISHED_RUNS / profile.name
     if source.resolve() == target.resolve():
         if not _shown_elsewhere(profile):
@@ -54,12 +57,13 @@ def publish(profile: Profile, runs: Path) -> int:
 
 
 def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
-    """Copy what was measured, without notebooks and logs, to data/elsewhere/<machine>: another machine's runs, which
-    the chapter on reproduction sets beside the published ones.
+    """Copy what was measured on another machine, without notebooks and logs, to data/elsewhere/<machine>.
+
+    The chapter on reproduction compares these runs with the published ones.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", machine):
         raise UserError(
-            f"`{machine}` cannot name a machine; use small letters, digits and dashes: --machine two-cores."
+            f"`{machine}` cannot name a machine; use lower-case letters, digits and dashes: --machine two-cores."
         )
     source, target = _source(profile, runs), reproduction.PLACE / machine / profile.name
     part = target.with_name(f".{target.name}.part")
@@ -72,8 +76,8 @@ def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
     shutil.rmtree(target, ignore_errors=True)
     part.rename(target)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
-    place = target.relative_to(reproduction.PLACE.parent.parent)
-    print(f"kept {profile.name} of {machine}: {size / 1e6:.1f} MB in {place}")
+    kept = target.relative_to(reproduction.PLACE.parent.parent)
+    print(f"kept {profile.name} of {machine}: {size / 1e6:.1f} MB in {kept}")
     return 0
 
 
@@ -109,9 +113,9 @@ def _copy_cells(profile: Profile, source: Path, target: Path, names: tuple[str, 
         for name in names:
             file = source / configuration / name
             if file.is_file():
-                place = target / configuration / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(file, place)
+                copy = target / configuration / name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, copy)
 
 
 def _copy(profile: Profile, source: Path, target: Path) -> None:
@@ -137,6 +141,7 @@ def _analyse(profile: Profile, target: Path) -> None:
         )
     for path in notebooks.glob("*.ipynb"):
         _forget_paths(path)
+        hide_code(path)
     for path in notebooks.glob("run_*.ipynb"):
         title_run(path)
     store.write("published", profile.name)

@@ -1,4 +1,4 @@
-"""The README's verdict table and picture, made from the published verdict; a test holds them against it."""
+"""The README's verdict table and picture, made from the published verdict; a test compares them with it."""
 
 from pathlib import Path
 
@@ -24,12 +24,14 @@ def section(profile: Profile, runs: Path) -> str:
 
 
 def with_section(text: str, new: str) -> str:
+    """The README's text with the new section between its markers; UserError when they are not there."""
     if BEGIN not in text or END not in text:
         raise UserError(f"README.md has no lines '{BEGIN}' and '{END}'; put them where the verdict belongs.")
     return text[: text.index(BEGIN)] + new + text[text.index(END) + len(END) :]
 
 
 def write(profile: Profile, runs: Path) -> int:
+    """Write README.md and its picture from a profile's verdict. Returns the command's exit status."""
     if profile.simulated:
         raise UserError(f"{profile.name} is a rehearsal: simulated figures never enter the README.")
     README.write_text(with_section(README.read_text(), section(profile, runs)))

@@ -21,6 +21,12 @@ class Data:
     control: pd.DataFrame  # acceptance.control: drafters of which (nearly) nothing is accepted
     case: pd.DataFrame  # reported, not measured
 
+    @property
+    def drafter_models(self) -> pd.DataFrame:
+        """`pool` without n-gram, whose accept length leaves out the steps without a draft; the best drafter first."""
+        rows = self.pool[self.pool.method != "ngram"]
+        return rows.sort_values("accept_length", ascending=False, kind="stable")
+
 
 def load(runs: str | Path, profile: str) -> Data:
     """Read a profile's cells and pool their counts; frames are empty where nothing was measured."""

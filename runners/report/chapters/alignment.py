@@ -23,6 +23,12 @@ class Data:
     targets: pd.DataFrame  # one drafter on targets that drifted from its own
     confusion: pd.DataFrame  # the fault put in beside the fault named
 
+    @property
+    def partly_accepted(self) -> pd.DataFrame:
+        """The faults under which the target still accepts some tokens, the worst first."""
+        rows = self.faults[~self.faults["reads_one"].astype(bool)]
+        return rows.sort_values("accept_length_served", kind="stable")
+
 
 def load(runs: str | Path, profile: str) -> Data:
     """Read a profile's published files; frames are empty where nothing was measured."""

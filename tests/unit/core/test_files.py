@@ -225,7 +225,7 @@ def test_a_notebook_that_is_none_stops_the_book_in_one_sentence(tmp_path):
     folder.mkdir(parents=True)
     for name in book.ANALYSES:
         (folder / f"{name}.ipynb").write_text("{}")
-    with pytest.raises(UserError, match=r"\.ipynb is no notebook"):
+    with pytest.raises(UserError, match=r"\.ipynb is not a notebook"):
         book.stage(tmp_path, PROFILE, tmp_path / "build")
 
 

@@ -1,11 +1,15 @@
 """Chapters on made-up runs, and on none: what pages of the book quote is there, and text from outside is escaped."""
 
+import functools
 import importlib
+from pathlib import Path
 
 import pytest
 import synthetic_runs
 
-from runners.analyse import reported
+from runners.analyse import intervals, reported, results, summarise
+from runners.claims.reproduction import sides
+from runners.core import paths
 from runners.core.format import NOT_MEASURED
 from runners.measure.measure_configuration import Outcome
 from runners.profiles.load import load
@@ -19,7 +23,7 @@ QUOTED = {
     "alignment": lambda *run: alignment.glue_values(alignment.load(*run).drift),
     "claims": lambda *run: claims.glue_values(claims.load(*run).counts),
     "comparison": lambda *run: comparison.glue_values(comparison.load(*run)),
-    "reproduction": lambda *run: reproduction.glue_values(reproduction.load(*run)),
+    "reproduction": lambda *run: reproduction.glue_values(sides(*run, place=Path("no-other-machine"))),
     "verdict": lambda *run: verdict.glue_values(verdict.load(*run).verdict),
 }
 
@@ -27,6 +31,19 @@ QUOTED = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     return synthetic_runs.write(tmp_path_factory.mktemp("runs"), repeats=3, prompts=8)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Fewer resamples, and no published runs for the chapter on reproduction to compare with: seconds, not minutes."""
+    monkeypatch.setattr(intervals, "RESAMPLES", 200)
+    monkeypatch.setattr(summarise, "RESAMPLES", 200)
+    monkeypatch.setattr(paths, "PUBLISHED_RUNS", Path("nowhere"))
+
+
+@functools.cache
+def quoted(name, runs, profile):
+    return QUOTED[name](runs, profile)
 
 
 @pytest.mark.parametrize("name", [*book.ANALYSES, "run_configuration"])
@@ -41,26 +58,23 @@ def test_the_chapters_that_pages_quote_are_the_ones_tested_here():
 @pytest.mark.parametrize("name", QUOTED)
 def test_a_chapter_makes_the_figures_that_pages_ask_for_and_no_others(name, runs, tmp_path):
     for run in ((runs, PROFILE), (tmp_path, PROFILE), (tmp_path, KIMI)):
-        values = QUOTED[name](*run)
+        values = quoted(name, *run)
         assert set(values) == book.asked_names(name)
         assert all(isinstance(v, str) and v and "nan" not in v for v in values.values()), values
 
 
 def test_figures_of_made_up_runs(runs):
-    values = QUOTED["verdict"](runs, PROFILE)
+    values = quoted("verdict", runs, PROFILE)
     assert int(values["pays_yes"]) + int(values["pays_no"]) + int(values["pays_undecided"]) <= int(values["pays_total"])
     assert values["gains_most_configuration"] == "vllm-ngram" and values["gains_most_workload"] == "edit"
-    assert QUOTED["acceptance"](runs, PROFILE)["control_accept_length"] == "1.00"
-    values = QUOTED["comparison"](runs, PROFILE)
-    assert (
-        values["repeats"] == "3"
-        and values["cells_void"] == "1"
-        and "vllm-eagle3-untrained" in (values["configurations_not_measured"])
-    )
+    assert quoted("acceptance", runs, PROFILE)["control_accept_length"] == "1.00"
+    values = quoted("comparison", runs, PROFILE)
+    assert (values["repeats"], values["cells_void"]) == ("2 to 3", "1")
+    assert "vllm-eagle3-untrained" in values["configurations_not_measured"]
 
 
 def test_nothing_measured_is_said_in_every_figure_of_the_verdict(tmp_path):
-    values = QUOTED["verdict"](tmp_path, PROFILE)
+    values = dict(quoted("verdict", tmp_path, PROFILE))
     assert values.pop("pays_total") == values.pop("pays_yes") == values.pop("pays_no") == "0"
     assert values.pop("pays_undecided") == "0"
     assert all(NOT_MEASURED in value for value in values.values())
@@ -79,19 +93,20 @@ def test_the_cases_figures():
 
 
 def test_a_cell_stands_beside_its_base_and_the_best_drafter_first(runs):
-    pairs = examples.beside_base(verdict.load(runs, PROFILE).cells)
-    assert pairs.tokens_per_step.is_monotonic_decreasing and set(pairs.method_base) == {"none"}
+    pairs = examples.beside_base(results.cells(runs, PROFILE))
+    assert set(pairs.method_base) == {"none"} and pairs.method.iloc[0] == "eagle3" and pairs.method.iloc[-1] == "ngram"
+    assert all(own.tokens_per_step.is_monotonic_decreasing for _, own in pairs.groupby(pairs.method == "ngram"))
     assert (pairs.engine == pairs.configuration_base.str.split("-").str[0]).all()
     assert "llamacpp-eagle3-untrained" in set(pairs.configuration)
 
 
 def test_without_a_cell_there_is_no_pair(tmp_path):
-    assert examples.beside_base(verdict.load(tmp_path, PROFILE).cells).empty
+    assert examples.beside_base(results.cells(tmp_path, PROFILE)).empty
 
 
 def test_reasons_and_logs_from_outside_are_escaped(tmp_path):
     bad = "<script>alert(1)</script>"
-    statuses = comparison.load(tmp_path, PROFILE).statuses.assign(reason=bad)
+    statuses = results.statuses(tmp_path, PROFILE).assign(reason=bad)
     sentences = [comparison.not_measured_sentence(statuses), run_configuration.outcome_sentence(Outcome("void", bad))]
     folder = tmp_path / PROFILE / "vllm-base"
     folder.mkdir(parents=True)
