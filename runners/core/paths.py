@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import platformdirs
+
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data"
 PROFILES = ROOT / "runners" / "profiles"
@@ -17,13 +19,12 @@ BUILD = ROOT / "build"
 
 
 def cache() -> Path:
-    """The cache outside the checkout: SPECVERDICT_CACHE, else the XDG cache folder."""
+    """The cache outside the checkout: SPECVERDICT_CACHE, else the user's (on Linux XDG_CACHE_HOME or ~/.cache)."""
     # Read at each call, not once: tests and notebooks set the variable after the import.
     named = os.environ.get("SPECVERDICT_CACHE")
     if named:
         return Path(named).expanduser().resolve()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "specverdict"
+    return platformdirs.user_cache_path("specverdict")
 
 
 def runs_root(where: str | Path = "published") -> Path:

@@ -1,8 +1,8 @@
 """Engine environments: made once per content hash of a pinned file, in a cache outside the checkout.
 
-An engine is never imported here: it lives in its own virtual environment and is reached by command
-line and HTTP, as on a real box. An environment is whole only when its marker file stands; a folder
-without one is a half-made environment and is made again.
+An engine is never imported here: it has its own virtual environment and is reached by command line and HTTP, as on a
+real box. An environment is complete only when its marker file is there: an installation that was interrupted leaves a
+folder without one, which is made again.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def pinned_file(name: str) -> Path:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Package name (lower case) to pinned version, as the file says."""
+    """Package name (lower case) -> pinned version."""
     rows = (line.split("#")[0].strip() for line in pinned_file(name).read_text().splitlines())
     return {r.split("==")[0].lower(): r.split("==")[1] for r in rows if "==" in r}
 
@@ -46,14 +46,16 @@ def pip_options(name: str) -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """Where this environment lives: the hash covers the pins, the Python and the machine's kind."""
+    """Where this environment is, or will be. Its name holds a hash of the pins, the Python version and the processor's
+    architecture: change one, and another environment is made beside it.
+    """
     facts = f"{pinned_file(name).read_text()}\n{platform.python_version()}\n{platform.machine()}"
     digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
     return paths.cache() / "environments" / f"{name}-{digest}"
 
 
 def ready(name: str) -> bool:
-    """True when the environment is whole."""
+    """True when the environment is complete."""
     return (folder(name) / MARKER).is_file()
 
 
@@ -63,9 +65,9 @@ def python_of(name: str) -> Path:
 
 
 def ensure(name: str, progress: Callable[[str], None] = lambda _: None) -> Path:
-    """Make the environment if it is not whole; return its interpreter.
+    """Make the environment if it is not complete; return its interpreter. Idempotent, and safe beside other processes.
 
-    Raises EngineUnavailable, in one sentence, when pip cannot: nothing half-made stays behind.
+    Raises EngineUnavailable, in one sentence, when it cannot be made; the incomplete folder is then removed.
     """
     if ready(name):
         return python_of(name)
@@ -109,7 +111,7 @@ def _install(name: str, where: Path, log: Path) -> None:
 
 
 def explain(name: str, output: str, log: Path) -> str:
-    """One sentence for pip's failure: what, where, what to set (its own words are in the log)."""
+    """One sentence about a failure of pip, from its output: what failed and what to set. The log holds the rest."""
     lines = output.splitlines()
     missing = next((line for line in lines if "No matching distribution found" in line), "")
     wanted = missing.rsplit(" ", 1)[-1]
@@ -117,7 +119,7 @@ def explain(name: str, output: str, log: Path) -> str:
         *("NewConnectionError", "ConnectTimeoutError", "Connection refused", "Network is unreachable", "ProxyError"),
         *("Name or service not known", "Temporary failure in name resolution", "SSLError"),
     )
-    # A closed network also ends in "No matching distribution": the connection is then the real cause.
+    # Without a network pip also ends in "No matching distribution": the connection is then the real cause.
     if any(word in output for word in unreachable):
         return (
             f"Environment {name}: the package index is unreachable; set PIP_INDEX_URL (or PIP_FIND_LINKS to a folder "

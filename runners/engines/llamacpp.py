@@ -1,7 +1,7 @@
 """llama.cpp's native server from the xllamacpp wheel (runners/scripts/llamacpp_server.py).
 
-Its INT4 kernels serve the GGUF file as it is. `ignore_eos` bans the end-of-text tokens there (a logit
-bias of minus infinity), where vLLM and SGLang let them pass and go on: answers part where a text ends.
+Its INT4 kernels serve the GGUF file as it is. With `ignore_eos` it cannot choose the end-of-text tokens (their logit
+bias is minus infinity), where vLLM and SGLang choose them and go on: answers differ from where a text would end.
 """
 
 import httpx
@@ -21,9 +21,9 @@ SPELLINGS = {
 
 
 def arguments(asked: Serving) -> Flags:
-    """Flags under llama-server's own names; the context is per slot there, so it is multiplied."""
+    """Flags under llama-server's own names. Its context is the sum over all slots, hence the product."""
     if asked.files.gguf is None:
-        raise UserError(f"llama.cpp serves a GGUF file and target {asked.target} names none; set it in the profile.")
+        raise UserError(f"llama.cpp serves a GGUF file and target {asked.target} is none; set its `path` to one.")
     flags: Flags = {
         "model": asked.files.gguf,
         "alias": asked.target,
@@ -50,8 +50,8 @@ def _by_a_model(asked: Serving) -> Flags:
         flags["spec-draft-model"] = asked.files.drafter_gguf
     if asked.k is not None:
         flags["spec-draft-n-max"] = asked.k
-    # Draft tokens sampled in the graph, the default, are mixed up between slots in this build: with a drafter
-    # of accept length 1.39 at C=1 it read 1.11 at C=4 and 1.05 at C=16; sampled on the host it stayed 1.38, 1.37.
+    # By default draft tokens are sampled in the compute graph, and this build then mixes up the slots: a drafter of
+    # accept length 1.39 at C=1 had 1.11 at C=4 and 1.05 at C=16. Sampled on the host it had 1.38 and 1.37.
     return flags | {"no-spec-draft-backend-sampling": True}
 
 
@@ -99,7 +99,7 @@ ENGINE = Engine(
     serves="gguf",
     arguments=arguments,
     version_at=("/props", "build_info"),
-    # Prompts are never free: a slot's old prompt must not be reused.
+    # Every prompt must be computed: with its cache a prompt that a slot had before would cost nothing.
     request_fields={"cache_prompt": False},
     # tools/server/server-context.cpp. Slots are handed out by least recent use, and requests whose slots do not lie
     # side by side are computed in as many batches as there are gaps between them: four at once decoded 99, 83 and 63

@@ -16,7 +16,7 @@ ADDS_ONE_TO_ONE = Version("0.5.13")
 
 
 def arguments(asked: Serving) -> Flags:
-    """The radix cache is off, so that a repeated prompt costs what it costs."""
+    """The radix cache is off: a prompt that comes again must cost as much as the first time."""
     if asked.files.folder is None:
         raise UserError(
             f"SGLang serves a Hugging Face folder and target {asked.target} has none; set its `path` to one."

@@ -1,8 +1,9 @@
 """`specverdict patch check|apply|revert`: three delegating methods that Kimi-K2.5 lacks in SGLang 0.5.9.
 
-SGLang's EAGLE-3 worker asks the outer model for its capture setter, its embedding and its head; in 0.5.9 the
-multimodal wrapper of Kimi-K2.5 has none of the three (book, chapter The patch). Later releases do, and a plain
-`patch` misapplies there by fuzz, so this works on the syntax tree and only on a file whose hash is known.
+SGLang's EAGLE-3 worker calls three methods of the outer model: one that sets which layers are captured, one that gets
+the embedding and the head, one that sets them. In 0.5.9 the multimodal wrapper of Kimi-K2.5 has none of the three
+(book, chapter The patch). Later releases have them, and the program `patch` would still apply a text patch there, at a
+wrong line; so this works on the syntax tree, and only on a file whose hash is known.
 """
 
 import ast
@@ -37,8 +38,9 @@ ADDED = """
 
 @dataclass(frozen=True)
 class Delegation:
-    """One method of the wrapper: is it there, does it call the same method of `self.language_model`, is it guarded
-    (looks for the method first)."""
+    """One method of the wrapper: whether it is there, whether it calls the same method of `self.language_model`, and
+    whether it first looks if that method exists (guarded).
+    """
 
     present: bool
     delegates: bool = False
@@ -79,23 +81,23 @@ def find(package: Path | None = None, python: str | None = None) -> Installed:
     if package is None:
         ask = "import importlib.util as u, json; s = u.find_spec('sglang'); print(json.dumps(s and s.origin))"
         try:
-            told = subprocess.run([python or "python3", "-c", ask], capture_output=True, text=True, timeout=60)
-            origin = json.loads(told.stdout or "null")
+            done = subprocess.run([python or "python3", "-c", ask], capture_output=True, text=True, timeout=60)
+            origin = json.loads(done.stdout or "null")
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise UserError(f"{python} could not be asked for SGLang ({error}); give --sglang FOLDER.") from error
+            raise UserError(f"{python} could not look for SGLang ({error}); give --sglang FOLDER.") from error
         if not origin:
             raise UserError(
                 f"{python or 'python3'} has no SGLang; give --python, or --sglang .../site-packages/sglang."
             )
         package = Path(origin).parent
     if not (package / "srt").is_dir():
-        raise UserError(f"{package} is no SGLang package (it has no srt folder); give .../site-packages/sglang.")
+        raise UserError(f"{package} must be SGLang's package folder (it has no srt); give .../site-packages/sglang.")
     versions = {
         m[1] for p in package.parent.glob("sglang-*.dist-info") if (m := re.match(r"sglang-(.+)\.dist", p.name))
     }
     if len(versions) != 1:
         known = ", ".join(sorted(versions)) or "none"
-        raise UserError(f"{package.parent} tells no single version of SGLang (found: {known}); install it with pip.")
+        raise UserError(f"{package.parent} must hold one version of SGLang (found: {known}); install it with pip.")
     file = package / FILE
     return Installed(package, versions.pop(), file if file.is_file() else None)
 
@@ -116,14 +118,14 @@ def check(found: Installed) -> tuple[str, str]:
         )  # fmt: skip
     if hashlib.sha256(source).hexdigest() != NEEDS.get(found.version):
         return "unknown", (
-            f"SGLang {found.version} lacks {', '.join(missing)}, but its file is none this patch was made for; "
+            f"SGLang {found.version} lacks {', '.join(missing)}, but this patch was not made for its file; "
             "compare it with release 0.5.9 and add the methods by hand."
         )
     return "needed", f"SGLang {found.version} lacks {', '.join(missing)}: the patch is needed for EAGLE-3."
 
 
 def patched_source(source: str) -> str:
-    """The file with the methods at the end of the class; UserError when the result is not what it should be."""
+    """The source with the methods added at the end of the class; UserError when they are not in it afterwards."""
     node = next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == CLASS)
     lines = source.splitlines(keepends=True)
     result = "".join([*lines[: node.end_lineno], ADDED, *lines[node.end_lineno :]])
@@ -134,7 +136,9 @@ def patched_source(source: str) -> str:
 
 
 def apply(found: Installed) -> str:
-    """Idempotent: a patched or whole release is left alone. UserError on an unknown one."""
+    """Add the methods and return a sentence. Idempotent: a release that has them is left alone. UserError on a file of
+    unknown content.
+    """
     state, sentence = check(found)
     if state == "unknown":
         raise UserError(sentence)
@@ -143,11 +147,11 @@ def apply(found: Installed) -> str:
     source = found.file.read_bytes()
     write_atomic(found.file.with_name(found.file.name + BACKUP), source)
     write_atomic(found.file, patched_source(source.decode()).encode())
-    return f"SGLang {found.version} is patched; the file as it was is {found.file.name}{BACKUP} beside it."
+    return f"SGLang {found.version} is patched; the original file is {found.file.name}{BACKUP} beside it."
 
 
 def revert(found: Installed) -> str:
-    """The file as it was before `apply`; UserError when it was changed by somebody else since."""
+    """Put back the file that `apply` kept; UserError when the patched file was changed since."""
     if found.file is None:
         return check(found)[1]
     backup = found.file.with_name(found.file.name + BACKUP)
@@ -158,4 +162,4 @@ def revert(found: Installed) -> str:
         raise UserError(f"{found.file} was changed since it was patched; compare it with {backup.name} by hand.")
     write_atomic(found.file, before)
     backup.unlink()
-    return f"SGLang {found.version} is as it was."
+    return f"SGLang {found.version} is the original again."

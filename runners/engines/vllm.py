@@ -1,6 +1,6 @@
 """vLLM's OpenAI-compatible server, V1 engine; the CPU build in the lab, the CUDA build on a box.
 
-The CPU build serves fp32 with --enforce-eager: compiled bf16 answered wrong text there while healthy.
+The CPU build serves fp32 with --enforce-eager: compiled and in bf16 it gave wrong text, and looked healthy.
 Flags are those of vllm/entrypoints/openai/cli_args.py and vllm/engine/arg_utils.py, version 0.32.0.
 """
 
@@ -17,7 +17,7 @@ SPECULATION = "speculative-config"
 
 
 def arguments(asked: Serving) -> Flags:
-    """Prefix caching is off, so that a repeated prompt costs what it costs."""
+    """Prefix caching is off: a prompt that comes again must cost as much as the first time."""
     if asked.files.folder is None:
         raise UserError(f"vLLM serves a Hugging Face folder and target {asked.target} has none; set its `path` to one.")
     flags: Flags = {

@@ -1,4 +1,5 @@
-"""A profile: YAML -> Profile, its prompts and its points. The YAML files lie beside the modules.
+"""A profile: YAML -> Profile, its prompts and its points. The YAML files are beside the modules.
 
-Says what to serve and how to measure it; starts nothing and knows no engine's flags. No pandas.
+It says what to serve and how to measure it. Nothing here starts anything or knows an engine's flags: what of them
+matters (which ones draft) its engine answers. No pandas.
 """

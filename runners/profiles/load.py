@@ -11,6 +11,7 @@ from runners.profiles.profile import Profile
 
 
 def names() -> list[str]:
+    """The shipped profiles, sorted."""
     return sorted(p.stem for p in paths.PROFILES.glob("*.yaml"))
 
 
@@ -37,17 +38,17 @@ def _extended(content: dict[str, Any], path: Path) -> dict[str, Any]:
     parent = str(content["extends"])
     place = paths.PROFILES / f"{parent}.yaml"
     if not place.is_file():
-        raise UserError(f"Profile {path.name} extends '{parent}', which is none of {', '.join(names())}.")
+        raise UserError(f"Profile {path.name}: `extends: {parent}` must name one of {', '.join(names())}.")
     base = files.read_yaml(place, f"Profile {place.name}")
     if base.get("extends") is not None:
-        raise UserError(f"Profile {path.name} extends {parent}, which extends another itself; name that one.")
+        raise UserError(f"Profile {path.name}: `extends: {parent}` extends another profile itself; name that one.")
     for key in ("configurations", "training"):
         base.pop(key, None)
     merged = base | content
     for key in ("drafters", "engines", "workload", "gates"):
         if key in base and key in content:
             if not isinstance(content[key], dict):
-                raise UserError(f"Profile {path.name}: `{key}` holds no mapping; leave it out to have {parent}'s.")
+                raise UserError(f"Profile {path.name}: `{key}` must be a mapping; leave it out to take {parent}'s.")
             merged[key] = base[key] | content[key]
     return merged
 

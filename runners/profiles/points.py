@@ -22,11 +22,12 @@ class Point:
 
 
 def points(profile: Profile, depth: str | None, configuration: str | None = None) -> list[Point]:
-    """Every point of a configuration (of any that leaves none out), in the order they are measured: round,
-    concurrency, repeat, prompt set.
+    """Every point of a configuration (without one: of any that has all prompt sets), in the order in which they are
+    measured: by round, concurrency, repeat, prompt set.
 
-    A round is one server start of each configuration in turn, so repeats are interleaved (ABCABC) as far
-    as starts allow; inside a round a concurrency's points stand together, so that one warm-up serves them.
+    A round is one server start of each configuration in turn: repeats are then interleaved (ABCABC) and a slow drift of
+    the machine meets all configurations alike. Inside a round a concurrency's points follow each other, so that one
+    warm-up serves them.
     """
     chosen = profile.depth(depth)
     only = profile.configuration(configuration).prompt_sets if configuration else None

@@ -43,9 +43,9 @@ class PromptSet:
     def take(self, n: int, offset: int = 0) -> list[Prompt]:
         """`n` prompts from position `offset` on, wrapping round at the end of the set.
 
-        No randomness: whoever passes the same `n` and `offset` (say repeat x n) gets the same
-        prompts, so two configurations answer the same questions in each repeat and their
-        comparison stays paired, while repeats together go through the whole set.
+        No randomness: the same `n` and `offset` (repeat x n, say) give the same prompts. So two configurations answer
+        the same questions in each repeat, which keeps their comparison paired, and the repeats together go through
+        the whole set.
         """
         if n < 0:
             raise ValueError(f"cannot take {n} prompts from {self.id!r}")
@@ -57,7 +57,7 @@ def available(folder: Path = FOLDER) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.jsonl"))
 
 
-# Words, digits and signs; what a cell's context really was is counted by the engine.
+# Words, digits and signs. The estimate only has to be near: a cell's real context is counted by the engine.
 _PIECES = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_")
 
 
@@ -98,18 +98,19 @@ def load(set_id: str, folder: Path = FOLDER) -> PromptSet:
         first_line[prompt.id] = number
         prompts.append(prompt)
     if not prompts:
-        raise UserError(f"{path} holds no prompts: put at least one JSON object in it, one a line.")
+        raise UserError(f"{path} must hold at least one prompt: a JSON object in one line.")
     return PromptSet(set_id, tuple(prompts), hashlib.sha256(data).hexdigest())
 
 
 def with_context(set_id: str, folder: Path = FOLDER) -> PromptSet:
     """A set whose prompts begin with passages of the set `edit`: another context length, the same questions.
 
-    The passages differ from prompt to prompt, so that no prefix is shared. UserError for a length that is no number.
+    The passages differ from prompt to prompt, so that no prefix is shared. UserError unless the length is an integer
+    >= 1.
     """
     name, _, length = set_id.partition("@")
     if not length.isdigit() or not int(length):
-        raise UserError(f"unknown prompt set {set_id!r}: after @ stands a number of tokens, as in chat@512.")
+        raise UserError(f"unknown prompt set {set_id!r}: after @ there must be a number of tokens >= 1.")
     base, filler = load(name, folder), load("edit", folder)
     passages = [p.messages[-1]["content"] for p in filler.prompts]
     made = []
@@ -119,14 +120,14 @@ def with_context(set_id: str, folder: Path = FOLDER) -> PromptSet:
         asked = f"Here are some notes.\n\n{text}\n\nThe notes end here. Leave them aside and answer this."
         asked += f"\n\n{last['content']}"
         made.append(Prompt(f"{prompt.id}@{length}", prompt.topic, (*prompt.messages[:-1], last | {"content": asked})))
-    said = "".join(p.messages[-1]["content"] for p in made)
-    return PromptSet(set_id, tuple(made), hashlib.sha256(f"{base.sha256} {said}".encode()).hexdigest())
+    asked_for = "".join(p.messages[-1]["content"] for p in made)
+    return PromptSet(set_id, tuple(made), hashlib.sha256(f"{base.sha256} {asked_for}".encode()).hexdigest())
 
 
 def about_tokens(text: str) -> int:
-    """A tokenizer's count, guessed without one: a word of up to six letters, a digit or a sign is a token.
+    """About how many tokens a tokenizer would make: one for a word of up to six letters, for a digit and for a sign.
 
-    Numbers, which tokenizers split into digits, come out several times as many as a count of characters would say.
+    A count by characters alone would be several times too small for numbers, which tokenizers split into digits.
     """
     return sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(text))
 
@@ -151,13 +152,13 @@ def _parse(line: str, where: str) -> Prompt:
     except ValueError as error:
         raise UserError(f"{where}: not valid JSON ({error}); each line must be one object.") from error
     if not isinstance(row, dict):
-        raise UserError(f"{where}: expected a JSON object with id, topic and messages.")
+        raise UserError(f"{where}: each line must be a JSON object with id, topic and messages.")
     for key in ("id", "topic", "messages"):
         if key not in row:
             raise UserError(f"{where}: the key {key!r} is missing; add it.")
     for key in ("id", "topic"):
         if not _is_text(row[key]):
-            raise UserError(f"{where}: {key!r} must be a text that is not empty.")
+            raise UserError(f"{where}: {key!r} must be a text and not empty.")
     messages = row["messages"]
     if not isinstance(messages, list) or not messages:
         raise UserError(f"{where}: 'messages' must be a list of at least one message.")
@@ -170,10 +171,10 @@ def _parse(line: str, where: str) -> Prompt:
         ):
             raise UserError(
                 f"{where}: message {position + 1} must have a role ({', '.join(ROLES)}), "
-                "a content that is not empty, and nothing else."
+                "a content that is not empty, and no other key."
             )
     if messages[-1]["role"] != "user":
-        raise UserError(f"{where}: the last message must be the user's, else there is nothing to answer.")
+        raise UserError(f"{where}: the last message must be the user's: it is what is answered.")
     return Prompt(row["id"], row["topic"], tuple(messages))
 
 

@@ -1,4 +1,7 @@
-"""The sections of a profile: what each key may hold. A profile is put together from them in profile.py."""
+"""The sections of a profile: what each key may hold. profile.py puts them together and checks what holds between them.
+
+An error is a sentence of ours or pydantic's, to which core/validation.py adds the key.
+"""
 
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -28,7 +31,7 @@ EngineName = Annotated[str, AfterValidator(_known_engine)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 Boundary = Annotated[int, Field(ge=0)]
-# A NUL or an equals sign would be refused by the system only when the server starts.
+# The system would refuse a NUL or an equals sign too, but only when the server starts.
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Environment = dict[VariableName, Annotated[str, Field(pattern=r"^[^\x00]*$")]]
 
@@ -54,7 +57,7 @@ class Strict(BaseModel):
 
 
 class Hardware(Strict):
-    """What the profile expects of the machine; words for the reader, numbers for the checks."""
+    """The machine that the profile expects: a description for the reader, numbers for the checks."""
 
     description: str
     cpu_cores: int | None = Field(default=None, ge=1)
@@ -72,7 +75,7 @@ class Target(Strict):
     hidden_size: int = Field(ge=1)
     vocab_size: int = Field(ge=1)
     context_length: int = Field(ge=2)
-    bytes_on_disk: int = Field(ge=0)  # 0: not known
+    bytes_on_disk: int = Field(ge=0)  # 0: unknown
     path: str | None = None  # a folder or file that is already on the box
     package: str | None = None  # name==version
     package_sha256: str | None = None
@@ -133,7 +136,7 @@ class EngineSpec(Strict):
 
 
 class Attach(Strict):
-    """A server that already runs: measured and read the same way, never started or stopped by us."""
+    """A server that runs already: it is measured in the same way, and never started or stopped by us."""
 
     url: str
     model: str | None = None  # its name in requests, where that is not the target's
@@ -213,7 +216,7 @@ class Depth(Strict):
 
 
 class LatencyLimits(Strict):
-    """What a user waits for: milliseconds to the first token, and per token after it."""
+    """The longest that a user should wait: milliseconds to the first token, and for each token after it."""
 
     ttft_ms: float = Field(gt=0)
     tpot_ms: float = Field(gt=0)
@@ -246,28 +249,28 @@ class Workload(Strict):
 
 
 class Gates(Strict):
-    """Floors and ceilings; a cell outside one is void (reference: book, chapter Method)."""
+    """Floors and ceilings; a cell outside one is void (book, chapter Method)."""
 
     distinct_bigram_floor: Share = 0.2
     neighbour_cores_ceiling: float = Field(default=0.25, gt=0)
     steal_ceiling: Share = 0.05
     equal_to_base_floor: Share = 0.5
-    equal_to_reference_floor: Share | None = None  # None: no reference model on this box
+    equal_to_reference_floor: Share | None = None  # None: this machine has no reference model
     check_neighbours: bool = True
 
 
 class Timing(Strict):
-    """What a plan assumes before anything was measured here; replaced by measured seconds as they come."""
+    """What a plan assumes as long as nothing was measured here; measured seconds then take its place."""
 
     start_seconds: dict[EngineName, Positive] = Field(default_factory=dict)
     stream_tokens_per_second: dict[EngineName, Positive] = Field(default_factory=dict)
 
 
 class TrainingVariant(Strict):
-    """The drafter trained a little further under other conditions: a cause of failure at training."""
+    """The drafter trained a little further under other conditions: a fault that comes from the training."""
 
     states: Annotated[str, AfterValidator(_known_states)] = "reference"  # whose states it sees
-    boundaries: list[Boundary] | None = None  # other ones than it is served with
+    boundaries: list[Boundary] | None = None  # where they differ from those that it is served with
     target_noise: float = Field(default=0.0, ge=0)  # states and outputs of a sibling target (scripts/perturb_target.py)
     answers: int = Field(default=400, ge=10)
     epochs: float = Field(default=1, gt=0)

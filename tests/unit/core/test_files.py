@@ -52,8 +52,8 @@ def changed(**at) -> str:
         ("title: a\ntitle: b\n", "line 2 is not valid YAML: key `title` is given twice"),
         ("- a\n", "must hold a mapping"),
         ("", "must hold a mapping"),
-        ("extends: lab-cpu\nengines: []\n", "`engines` holds no mapping"),
-        ("extends: lab-cpu\nworkload:\n", "`workload` holds no mapping"),
+        ("extends: lab-cpu\nengines: []\n", "`engines` must be a mapping"),
+        ("extends: lab-cpu\nworkload:\n", "`workload` must be a mapping"),
         (changed(name="../x"), "key `name`"),
         (changed(name=""), "key `name`"),
         (changed(configurations={}), "key `configurations`"),
@@ -80,7 +80,7 @@ def test_a_damaged_profile_is_refused_in_one_sentence(tmp_path, text, said):
 def test_a_configuration_is_not_named_like_a_folder_of_the_runs_and_attaches_to_an_address():
     for name, value, said in (
         ("alignment", {}, "none of alignment, notebooks"),
-        ("x", {"attach": {"url": "notaurl"}}, "is no address"),
+        ("x", {"attach": {"url": "notaurl"}}, "must be an address"),
         ("x", {"attach": {"url": "http://127.0.0.1:99999"}}, "range 0-65535"),
     ):
         content = profiles_load.load(PROFILE).model_dump()

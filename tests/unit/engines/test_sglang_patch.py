@@ -95,7 +95,7 @@ def test_delegation_is_read_from_the_tree_and_not_from_words():
 def test_no_sglang_is_one_sentence_and_exit_code_2(tmp_path):
     argv = [sys.executable, "-m", "runners", "patch", "check", "--sglang", str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True)
-    assert done.returncode == 2 and "is no SGLang package" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "must be SGLang's package folder" in done.stderr and "Traceback" not in done.stderr
     (tmp_path / "srt").mkdir()
     with pytest.raises(UserError, match="no single version"):
         sglang_patch.find(tmp_path)
