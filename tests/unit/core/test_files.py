@@ -63,7 +63,7 @@ def changed(**at) -> str:
         (changed(practical_margin=float("nan")), "practical_margin"),
         (changed(gates__equal_to_base_floor=7), "equal_to_base_floor"),
         (changed(target__layers=-1), "target.layers"),
-        (changed(training__boundaries=[2, 15, 100]), "beyond the target's 30 layers"),
+        (changed(training__boundaries=[2, 15, 100]), "must be below the target's 30 layers"),
         (changed(workload__output_tokens=1_000_000), "do not fit into `context_length"),
         (changed(workload__prompt_sets=["chat@999999"]), "do not fit into `context_length"),
         (changed(engines__vllm__env={"A=B": "x"}), "engines.vllm.env"),
@@ -88,6 +88,7 @@ def test_a_configuration_is_not_named_like_a_folder_of_the_runs_and_attaches_to_
         with pytest.raises(ValueError, match=said):
             profile.Profile.model_validate(content)
     content["configurations"]["x"]["attach"] = {"url": "http://[::1]:8000/v1"}
+    content["configurations"]["vllm-base"]["base"] = True  # x does not draft either
     assert profile.Profile.model_validate(content)
 
 

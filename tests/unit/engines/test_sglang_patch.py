@@ -51,7 +51,7 @@ def test_needed_applied_once_and_taken_back(bare):
     methods = sglang_patch.delegations(once)
     assert all(d.present and d.delegates for d in methods.values())
     assert once.index("def get_embed_and_head") < once.index("EntryClass")
-    assert "as it was" in sglang_patch.revert(look(bare)) and bare.read_text() == BARE
+    assert "is the original again" in sglang_patch.revert(look(bare)) and bare.read_text() == BARE
     assert "nothing to revert" in sglang_patch.revert(look(bare))
 
 
@@ -59,7 +59,7 @@ def test_an_unknown_file_is_refused_and_left_alone(bare):
     changed = BARE.replace("A wrapper", "Another wrapper")
     bare.write_text(changed)
     assert sglang_patch.check(look(bare))[0] == "unknown"
-    with pytest.raises(UserError, match="none this patch was made for"):
+    with pytest.raises(UserError, match="this patch was not made for its file"):
         sglang_patch.apply(look(bare))
     assert bare.read_text() == changed
 
@@ -97,5 +97,5 @@ def test_no_sglang_is_one_sentence_and_exit_code_2(tmp_path):
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 2 and "must be SGLang's package folder" in done.stderr and "Traceback" not in done.stderr
     (tmp_path / "srt").mkdir()
-    with pytest.raises(UserError, match="no single version"):
+    with pytest.raises(UserError, match="must hold one version"):
         sglang_patch.find(tmp_path)

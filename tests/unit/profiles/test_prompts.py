@@ -156,7 +156,7 @@ def test_duplicate_id_says_both_lines(tmp_path):
 @pytest.mark.parametrize("rows", [(), ("", "  ")])
 def test_a_set_without_prompts_is_refused(tmp_path, rows):
     path = write(tmp_path, *rows)
-    refused(tmp_path, str(path), "no prompts")
+    refused(tmp_path, str(path), "must hold at least one prompt")
 
 
 def test_a_file_that_cannot_be_read_as_text_is_refused(tmp_path):
