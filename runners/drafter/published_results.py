@@ -17,7 +17,7 @@ REPLAY = ["configuration", "workload", "concurrency", "steps", "served", "replay
 SLOTS = ["draft_sampling", "concurrency", "steps", "accepted", "served", "replayed"]
 
 
-def folder(runs: str, profile: str) -> Path:
+def folder(runs: str | Path, profile: str) -> Path:
     return results.home(runs, profile) / "alignment"
 
 
@@ -45,7 +45,7 @@ def scaling() -> pd.DataFrame:
     return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)
 
 
-def aim(runs: str, profile: str) -> pd.DataFrame:
+def aim(runs: str | Path, profile: str) -> pd.DataFrame:
     """One row an own drafter's configuration and workload at C=1: what it reaches of AIM, and which term is short.
 
     needs_length: accept length that gives the speed-up aimed at, at the measured step cost; needs_cost: the reverse.
@@ -82,7 +82,7 @@ def _lines(place: Path) -> list[dict]:
     return [row for _, row in files.json_lines(place)] if place.is_file() else []
 
 
-def replay(runs: str, profile: str) -> pd.DataFrame:
+def replay(runs: str | Path, profile: str) -> pd.DataFrame:
     """A row a configuration, workload and concurrency; `difference` is served over replayed, less one."""
     rows = [
         {
@@ -99,7 +99,7 @@ def replay(runs: str, profile: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=REPLAY)
 
 
-def llamacpp_slots(runs: str, profile: str) -> pd.DataFrame:
+def llamacpp_slots(runs: str | Path, profile: str) -> pd.DataFrame:
     """Where llama.cpp samples draft tokens, by concurrency."""
     rows = [
         {
@@ -115,11 +115,11 @@ def llamacpp_slots(runs: str, profile: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SLOTS)
 
 
-def faults(runs: str, profile: str) -> pd.DataFrame:
+def faults(runs: str | Path, profile: str) -> pd.DataFrame:
     return fault_injection.table(_lines(folder(runs, profile) / "hypotheses.jsonl"))
 
 
-def csv(runs: str, profile: str, name: str, columns: list[str]) -> pd.DataFrame:
+def csv(runs: str | Path, profile: str, name: str, columns: list[str]) -> pd.DataFrame:
     """slots.csv or drift.csv; an empty frame with these columns when it was not measured."""
     file = folder(runs, profile) / name
     return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)

@@ -139,9 +139,9 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
         text = chapter.read_text(encoding="utf-8")
         chapter.write_text(NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text), encoding="utf-8")
 
-    for chapter, notebook, name in unglued(tree / "book", pages):
+    for page, source, name in unglued(tree / "book", pages):
         raise UserError(
-            f"book/{chapter} shows {name!r}, which {folder / notebook}.ipynb does not hold; "
+            f"book/{page} shows {name!r}, which {folder / source}.ipynb does not hold; "
             f"run that notebook again: make report PROFILE={profile}"
         )
     toc = yaml.safe_dump(contents(profile, runs), sort_keys=False, allow_unicode=True)

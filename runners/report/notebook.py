@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
 import pandas as pd
 from IPython.display import Markdown, display
 from myst_nb import glue
@@ -17,7 +18,7 @@ EMPTY = f"{NOT_MEASURED.capitalize()}."
 def set_up() -> None:
     """Show every row and column of a table in full, and draw every chart in the report's theme."""
     pd.set_option("display.max_colwidth", None, "display.max_rows", None, "display.max_columns", None)
-    style.alt.theme.enable(style.THEME)
+    alt.theme.enable(style.THEME)
 
 
 def show(text: str) -> None:

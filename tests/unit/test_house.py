@@ -21,14 +21,13 @@ LONG_FUNCTIONS = {
     ("readers/vllm.py", "read_log"): "one pass over millions of lines; a call a line would double its time",
     ("readers/llamacpp.py", "read_log"): "one pass over millions of lines; a call a line would double its time",
     ("readers/sglang/log.py", "read_log"): "one pass over millions of lines; a call a line would double its time",
-    ("report/charts/throughput.py", "against_concurrency"): "one chart's layers in the order they are drawn",
     ("scripts/train_drafter.py", "main"): "the training loop, read from top to bottom",
     ("standins/engine.py", "handler"): "one HTTP handler class, which closes over the stand-in's state",
 }
 # Rooms that may name an engine: they are about engines, or run in an engine's own environment.
 ENGINE_ROOMS = ("engines", "readers", "profiles", "scripts", "standins")
 # A module elsewhere that is about one engine alone, or about the case's two engines.
-ENGINE_MODULES = {"report/chapters/throughput.py": "the reported case compares these two engines"}
+ENGINE_MODULES = {"report/chapters/comparison.py": "the reported case compares these two engines"}
 
 
 def short(path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import reported
+from runners.analyse import reported as reported_figures
 from runners.claims import check
 from runners.claims.claim import Checked
 
@@ -23,7 +23,7 @@ class Data:
 def load(runs: str | Path, profile: str) -> Data:
     """Check every claim on a profile's runs."""
     checked = check.of(runs, profile)
-    return Data(profile, checked, check.counts(checked, profile), reported.case())
+    return Data(profile, checked, check.counts(checked, profile), reported_figures.case())
 
 
 def glue_values(counts: dict[str, int]) -> dict[str, str]:
@@ -32,27 +32,22 @@ def glue_values(counts: dict[str, int]) -> dict[str, str]:
 
 
 def reported_table(checked: list[Checked]) -> pd.DataFrame:
-    """The case's claims for reading, by finding, with their measured twins."""
+    """The case's claims by finding, each beside the lab's measured twins."""
+    columns = ["finding", "claim", "reported", "our check", "status", "measured twin in the lab"]
     by_id = {c.claim.id: c for c in checked}
     rows = []
-    for c in sorted((c for c in checked if c.claim.reported), key=lambda c: c.claim.finding or 99):
-        twins = [f"{by_id[t].claim.statement} ({by_id[t].status})" for t in c.claim.twin]
-        rows.append(
-            {
-                "finding": c.claim.finding or "",
-                "claim": c.claim.statement,
-                "reported": f"{c.claim.reported.value} ({c.claim.reported.source})",
-                "our check": c.working or c.claim.settles,
-                "status": c.status,
-                "measured twin in the lab": "; ".join(twins),
-            }
-        )
-    columns = ["finding", "claim", "reported", "our check", "status", "measured twin in the lab"]
+    for c in sorted(checked, key=lambda c: c.claim.finding or 99):
+        claim, reported = c.claim, c.claim.reported
+        if reported is None:
+            continue
+        source = f"{reported.value} ({reported.source})"
+        twins = "; ".join(f"{by_id[t].claim.statement} ({by_id[t].status})" for t in claim.twin)
+        rows.append([claim.finding or "", claim.statement, source, c.working or claim.settles, c.status, twins])
     return pd.DataFrame(rows, columns=columns)
 
 
 def measured_table(checked: list[Checked], profile: str) -> pd.DataFrame:
-    """The claims about this profile's machine for reading."""
+    """The claims about this profile's machine, each with the figures that its check used."""
     mine = [c for c in checked if c.claim.scope and c.claim.scope.profile == profile]
     rows = [{"claim": c.claim.statement, "with figures": c.working, "status": c.status} for c in mine]
     return pd.DataFrame(rows, columns=["claim", "with figures", "status"])

@@ -140,7 +140,7 @@ def point_table(summary: pd.DataFrame, workload: str) -> pd.DataFrame:
     }
     for metric, title in titles.items():
         triples = rows[[metric, f"{metric}_lo", f"{metric}_hi"]].itertuples(index=False)
-        columns[title] = ["void" if pd.isna(t[0]) else interval_text(*t, 1) for t in triples]
+        columns[title] = ["void" if pd.isna(point) else interval_text(point, lo, hi, 1) for point, lo, hi in triples]
     return pd.DataFrame(columns | {"repeats": rows.n_repeats, "void": rows.n_void}).reset_index(drop=True)
 
 

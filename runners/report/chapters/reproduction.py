@@ -182,8 +182,8 @@ def claims_table(found: list[Side]) -> pd.DataFrame:
     """Each claim about this profile with its status on every side; sweeps and alignment are measured where they are."""
     columns: dict[str, list[str]] = {}
     for side in found if len(found) > 1 else ():
-        mine = [c for c in check.of(side.runs, side.profile) if c.claim.scope]
-        mine = [c for c in mine if c.claim.scope.profile == side.profile]
+        checked = check.of(side.runs, side.profile)
+        mine = [c for c in checked if c.claim.scope and c.claim.scope.profile == side.profile]
         columns["claim"] = [c.claim.statement for c in mine]
         columns[side.name] = [f"{c.status} ({c.working})" if c.working else c.status for c in mine]
     return pd.DataFrame(columns or {"claim": []})

@@ -175,8 +175,8 @@ def false_discovery_sentence(points: pd.DataFrame) -> str:
 
 def triple_text(triple: list | None, decimals: int = 2) -> str:
     """[point, lo, hi] of a verdict as text; null means not measured."""
-    values = [float("nan") if v is None else v for v in triple or [None] * 3]
-    return interval_text(*values, decimals)
+    point, lo, hi = triple or [None] * 3
+    return interval_text(point, lo, hi, decimals)
 
 
 def uses_table(verdict: dict) -> pd.DataFrame:
