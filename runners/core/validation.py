@@ -17,18 +17,20 @@ def first_fault(error: ValidationError, model: type[BaseModel], whole: str = "th
     faults = error.errors()
     # One at a time: the first often causes the others.
     first = faults[0]
-    key = ".".join(str(p) for p in first["loc"] if p != "[key]") or whole
+    path = ".".join(str(p) for p in first["loc"] if p != "[key]")
+    key = f"key `{path}`" if path else whole
     message = first["msg"]
     if first["type"] == "extra_forbidden":
-        text = f"key `{key}` is unknown; allowed there: {', '.join(_allowed_keys(model, first['loc']))}"
+        text = f"{key} is unknown; allowed there: {', '.join(_allowed_keys(model, first['loc']))}"
     elif first["type"] == "missing":
-        text = f"key `{key}` is missing"
+        text = f"{key} is missing"
     elif first["type"] == "value_error":  # a sentence of our own validators
-        text = f"{key}: {message.removeprefix('Value error, ')}"
+        text = message.removeprefix("Value error, ")
+        text = f"{path}: {text}" if path else text  # of the whole file: the caller has named it already
     elif _SHOULD.match(message):
-        text = f"key `{key}` must {_SHOULD.sub('', message)} (it is {first['input']!r:.60})"
+        text = f"{key} must {_SHOULD.sub('', message)} (it is {first['input']!r:.60})"
     else:
-        text = f"key `{key}`: {message} (it is {first['input']!r:.60})"
+        text = f"{key}: {message} (it is {first['input']!r:.60})"
     return text + (f"; and {len(faults) - 1} more." if len(faults) > 1 else ".")
 
 

@@ -32,7 +32,7 @@ vllm:generation_tokens_total{engine="0",model_name="m"} 190.0
 """
 
 
-def said(*words):
+def command(*words):
     return subprocess.run([sys.executable, "-m", "runners", "read", *map(str, words)], capture_output=True, text=True)
 
 
@@ -40,13 +40,13 @@ def said(*words):
 def test_a_log_tells_engine_phases_acceptance_and_requests(tmp_path):
     log = tmp_path / "server.log"
     log.write_text(SGLANG)
-    done = said(log, "--num-draft-tokens", "4")
+    done = command(log, "--num-draft-tokens", "4")
     assert done.returncode == 0, done.stderr
     assert "engine      sglang" in done.stdout and "phase       ready" in done.stdout
     assert "rate 0.25 as printed" in done.stdout and "0.00 recomputed" in done.stdout
     assert "48 running, 80 queued" in done.stdout and "outcome     served" in done.stdout
-    told = json.loads(said(log, "--json").stdout)
-    assert told["engine"] == "sglang" and len(told["acceptance"]) == 2
+    found = json.loads(command(log, "--json").stdout)
+    assert found["engine"] == "sglang" and len(found["acceptance"]) == 2
 
 
 def test_colours_of_a_terminal_hide_nothing(tmp_path):
@@ -63,7 +63,7 @@ def test_a_metrics_text_gives_counts_and_the_recomputed_length(tmp_path):
     text.write_text(VLLM)
     found = read_log.read(text)
     assert isinstance(found, Counters) and (found.steps, found.accepted, found.running) == (100, 90, 3)
-    done = said(text)
+    done = command(text)
     assert "accept length 1.900" in done.stdout and "draft acceptance 30.0%" in done.stdout
     assert "0.600, 0.300" in done.stdout
 
@@ -74,10 +74,10 @@ def test_a_server_info_tells_the_cap_in_force(tmp_path):
     state = {"effective_max_running_requests_per_dp": 48, "avg_spec_accept_length": 1.5}
     info = {"version": "0.5.23", "speculative_num_draft_tokens": 4, "internal_states": [state, state]}
     text.write_text(json.dumps(info, indent=1))
-    done = said(text)
+    done = command(text)
     assert "version 0.5.23" in done.stdout and "96 running requests, 48 of each" in done.stdout
     assert "accept length 1.500" in done.stdout and "16.7% of a chain's 3 drafts" in done.stdout
-    assert json.loads(said(text, "--json").stdout)["num_draft_tokens"] == 4
+    assert json.loads(command(text, "--json").stdout)["num_draft_tokens"] == 4
     for other in ('{"internal_states": [{"effective_max_running_requests_per_dp": "many"}]}', '{"a": 1}', "{"):
         text.write_text(other)
         with pytest.raises(UserError, match="was not recognised as a log"):
@@ -89,16 +89,16 @@ def test_a_server_info_tells_the_cap_in_force(tmp_path):
 )
 @pytest.mark.slow
 def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
-    place = tmp_path / "x"
+    path = tmp_path / "x"
     if text is not None:
-        place.write_text(text)
+        path.write_text(text)
     with pytest.raises(UserError, match=words):
-        read_log.read(place)
-    done = said(place)
+        read_log.read(path)
+    done = command(path)
     assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_named_engine_reads_what_was_not_recognised(tmp_path):
-    place = tmp_path / "x"
-    place.write_text("nothing of the kind\n")
-    assert read_log.read(place, "vllm").unknown_lines == 1
+    path = tmp_path / "x"
+    path.write_text("nothing of the kind\n")
+    assert read_log.read(path, "vllm").unknown_lines == 1

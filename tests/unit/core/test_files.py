@@ -34,8 +34,8 @@ def one_sentence(error) -> str:
 def changed(**at) -> str:
     """The lab's profile with values put at dotted places (two underscores)."""
     content = yaml.safe_load(LAB)
-    for place, value in at.items():
-        *way, last = place.split("__")
+    for path, value in at.items():
+        *way, last = path.split("__")
         inner = content
         for key in way:
             inner = inner[key]
@@ -44,7 +44,7 @@ def changed(**at) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b"\xff\xfetitle: x", "must be UTF-8 text"),
         ("title: 2020-13-45\n", "month must be in 1..12"),
@@ -69,26 +69,26 @@ def changed(**at) -> str:
         (changed(engines__vllm__env={"A=B": "x"}), "engines.vllm.env"),
     ],
 )
-def test_a_damaged_profile_is_refused_in_one_sentence(tmp_path, text, said):
-    place = tmp_path / "mine.yaml"
-    place.write_bytes(text if isinstance(text, bytes) else text.encode())
+def test_a_damaged_profile_is_refused_in_one_sentence(tmp_path, text, message):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UserError) as error:
-        profiles_load.load(str(place))
-    assert said in one_sentence(error)
+        profiles_load.load(str(path))
+    assert message in one_sentence(error)
 
 
 def test_a_configuration_is_not_named_like_a_folder_of_the_runs_and_attaches_to_an_address():
-    for name, value, said in (
+    for name, value, message in (
         ("alignment", {}, "none of alignment, notebooks"),
         ("x", {"attach": {"url": "notaurl"}}, "must be an address"),
         ("x", {"attach": {"url": "http://127.0.0.1:99999"}}, "range 0-65535"),
     ):
         content = profiles_load.load(PROFILE).model_dump()
         content["configurations"][name] = content["configurations"]["vllm-base"] | value
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             profile.Profile.model_validate(content)
     content["configurations"]["x"]["attach"] = {"url": "http://[::1]:8000/v1"}
-    content["configurations"]["vllm-base"]["base"] = True  # x does not draft either
+    content["configurations"]["vllm-base"]["base"] = True  # x does not draft either: one of them is the base
     assert profile.Profile.model_validate(content)
 
 
@@ -101,10 +101,10 @@ def test_the_changes_a_profile_may_name_are_those_the_script_makes():
 @pytest.mark.parametrize("load", [claim.load, next_steps.load])
 @pytest.mark.parametrize("text", [b"\xff", b"", b"- a\n", b"schema_version: 1\n", b"x: [\n", b"a: \x00\n"])
 def test_a_damaged_list_of_claims_or_options_is_refused_in_one_sentence(tmp_path, load, text):
-    place = tmp_path / "t.yaml"
-    place.write_bytes(text)
+    path = tmp_path / "t.yaml"
+    path.write_bytes(text)
     with pytest.raises(UserError) as error:
-        load(place)
+        load(path)
     assert "t.yaml" in one_sentence(error) and ": :" not in str(error.value)
 
 
@@ -117,7 +117,7 @@ BASE = "llamacpp-base"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"concurrency": "one"}, "`concurrency` must be a valid integer"),
         ({"concurrency": None}, "`concurrency` must be a valid integer"),
@@ -134,13 +134,13 @@ BASE = "llamacpp-base"
         ({"accepted_per_position": [1, None]}, "`accepted_per_position.1` must be a valid integer"),
     ],
 )
-def test_a_cell_that_is_none_is_named_by_its_line(runs, change, said):
-    place = runs / PROFILE / BASE / "cells.jsonl"
-    first, *others = place.read_text().splitlines()
-    place.write_text("\n".join([json.dumps(json.loads(first) | change), *others]))
+def test_a_cell_that_is_none_is_named_by_its_line(runs, change, message):
+    path = runs / PROFILE / BASE / "cells.jsonl"
+    first, *others = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(first) | change), *others]))
     with pytest.raises(UserError) as error:
         results.cells(runs, PROFILE)
-    assert f"{BASE}/cells.jsonl, line 1" in one_sentence(error) and said in str(error.value)
+    assert f"{BASE}/cells.jsonl, line 1" in one_sentence(error) and message in str(error.value)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"null", b"3", b"[{}]"])
@@ -188,7 +188,7 @@ def test_requests_without_their_cells_and_of_another_kind(runs):
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "message"),
     [
         ("first_token_s", "soon", "has first_token_s = soon"),
         ("last_token_s", -1.0, "has last_token_s = -1.0"),
@@ -197,25 +197,25 @@ def test_requests_without_their_cells_and_of_another_kind(runs):
         ("first_token_s", 1e9, "has its last_token_s before its first_token_s"),
     ],
 )
-def test_a_request_that_cannot_have_been_is_named(runs, column, value, said):
-    place = runs / PROFILE / BASE / "requests.parquet"
-    frame = pd.read_parquet(place)
+def test_a_request_that_cannot_have_been_is_named(runs, column, value, message):
+    path = runs / PROFILE / BASE / "requests.parquet"
+    frame = pd.read_parquet(path)
     frame[column] = frame[column].astype(object)
     frame.loc[0, column] = value
     if isinstance(value, str):
         frame[column] = frame[column].astype(str)
-    frame.convert_dtypes().to_parquet(place)
+    frame.convert_dtypes().to_parquet(path)
     with pytest.raises(UserError) as error:
         results.requests(runs, PROFILE)
-    assert f"{BASE}/requests.parquet: request " in one_sentence(error) and said in str(error.value)
+    assert f"{BASE}/requests.parquet: request " in one_sentence(error) and message in str(error.value)
 
 
 @pytest.mark.parametrize(("column", "value"), [("made_at", "yesterday"), ("concurrency", "one"), ("speed_up", "fast")])
 def test_forecasts_of_another_kind_are_refused_in_one_sentence(tmp_path, column, value):
     row = dict.fromkeys(forecasts.COLUMNS, 1) | {"made_at": "2026-01-01T00:00:00+00:00"}
-    place = tmp_path / PROFILE / forecasts.FILE
-    place.parent.mkdir()
-    pd.DataFrame([row | {column: value}]).to_csv(place, index=False)
+    path = tmp_path / PROFILE / forecasts.FILE
+    path.parent.mkdir()
+    pd.DataFrame([row | {column: value}]).to_csv(path, index=False)
     with pytest.raises(UserError) as error:
         forecasts.read(tmp_path, PROFILE)
     assert "forecasts.csv cannot be read" in one_sentence(error)
@@ -261,6 +261,6 @@ def test_a_model_whose_config_holds_nulls_still_gives_a_profile(tmp_path):
 
 
 def test_merged_and_plain_keys_are_no_duplicates(tmp_path):
-    place = tmp_path / "t.yaml"
-    place.write_text("a: &a {k: 1, l: 2}\nb: {<<: *a, k: 3}\n")
-    assert files.read_yaml(place, "t")["b"] == {"k": 3, "l": 2}
+    path = tmp_path / "t.yaml"
+    path.write_text("a: &a {k: 1, l: 2}\nb: {<<: *a, k: 3}\n")
+    assert files.read_yaml(path, "t")["b"] == {"k": 3, "l": 2}
