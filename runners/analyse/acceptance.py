@@ -67,13 +67,13 @@ def _decode_steps_with_cut_off(
     Each request's cut-off tokens make the count by tokens too small, by as many steps. How many they are depends on
     the share of steps without a draft, and so on the answer itself: a fixed point.
     """
-    found = max(by_tokens, steps)
+    estimate = max(by_tokens, steps)
     for _ in range(MOST_ROUNDS):
-        cut_off = requests * expected_overshoot(steps, accepted_per_position, found)
-        before, found = found, max(steps, by_tokens + cut_off)
-        if abs(found - before) <= STEPS_TOLERANCE * found:
+        cut_off = requests * expected_overshoot(steps, accepted_per_position, estimate)
+        before, estimate = estimate, max(steps, by_tokens + cut_off)
+        if abs(estimate - before) <= STEPS_TOLERANCE * estimate:
             break
-    return float(found)
+    return float(estimate)
 
 
 def decode_steps(row: pd.Series | dict) -> float:

@@ -1,4 +1,7 @@
-"""Where speculation pays: the step model of each engine, its score, crossover concurrencies, and the case's own map."""
+"""Where speculation stops paying: each engine's step model, its score, and the concurrency where AL = r.
+
+Crossover: the concurrency from which on a step costs more plain steps (r) than it yields tokens (AL).
+"""
 
 import numpy as np
 import pandas as pd
@@ -9,17 +12,19 @@ from runners.core.errors import UserError
 from runners.profiles import load
 from runners.profiles.profile import Profile
 
-GRID = np.geomspace(1, 64, 49)  # running requests of the map
+GRID = np.geomspace(1, 64, 49)  # requests that decode at once, on the map
 HELD_OUT = 4  # the concurrency kept out of the fit to score it
 
-
-Found = dict[str, tuple[Model, pd.DataFrame]]  # engine -> (its model, its points)
+Models = dict[str, tuple[Model, pd.DataFrame]]  # engine -> (its model, its points)
 
 
 def drafters(profile: str) -> dict[str, str]:
-    """configuration -> the drafter it was derived from in the end: broken variants cost what their source costs."""
-    found = load.load_if_known(profile)
-    return drafters_of(found) if found else {}
+    """configuration -> the drafter that its own was derived from in the end; empty without such a profile here.
+
+    A drafter made worse on purpose costs what its source costs, so the step model takes them for one.
+    """
+    plan = load.load_if_known(profile)
+    return drafters_of(plan) if plan else {}
 
 
 def drafters_of(profile: Profile) -> dict[str, str]:
@@ -37,24 +42,24 @@ def drafters_of(profile: Profile) -> dict[str, str]:
 def points(
     cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """engine -> its points (step_points.points)."""
+    """engine -> its points (step_points.points). groups: `drafters`."""
     parts = cells.groupby("engine") if len(cells) else ()
     return {engine: step_points.points(part, requests, groups) for engine, part in parts}
 
 
-def models(measured: dict[str, pd.DataFrame]) -> Found:
+def models(measured: dict[str, pd.DataFrame]) -> Models:
     """engine -> (model of all its points, the points), from `points`; engines with too few points are left out."""
-    found = {}
+    fitted = {}
     for engine, rows in measured.items():
         try:
-            found[engine] = (step_model.fit(rows), step_model.usable(rows))
+            fitted[engine] = (step_model.fit(rows), step_model.usable(rows))
         except UserError:
             continue
-    return found
+    return fitted
 
 
 def score(measured: dict[str, pd.DataFrame], concurrency: int = HELD_OUT) -> pd.DataFrame:
-    """Speed-ups at one concurrency forecast from the others' points alone, beside the measured ones."""
+    """Speed-ups at one concurrency, forecast from the others' points alone, beside the measured: step_model.scored."""
     parts = []
     for rows in measured.values():
         try:
@@ -66,25 +71,25 @@ def score(measured: dict[str, pd.DataFrame], concurrency: int = HELD_OUT) -> pd.
 
 
 def errors(scores: pd.DataFrame) -> tuple[float, float]:
-    """(median, worst) relative error of forecasts; NaN without any."""
-    apart = scores["error"].abs().astype(float)
-    return (float(apart.median()), float(apart.max())) if len(apart) else (np.nan, np.nan)
+    """(median, worst) relative error of forecasts (column error), without sign; NaN without any."""
+    sizes = scores["error"].abs().astype(float)
+    return (float(sizes.median()), float(sizes.max())) if len(sizes) else (np.nan, np.nan)
 
 
-def drafted(found: Found) -> pd.DataFrame:
+def drafted(fitted: Models) -> pd.DataFrame:
     """The measured speculative points of every engine, for the map."""
-    parts = [points[points.k > 0] for _, points in found.values()]
+    parts = [points[points.k > 0] for _, points in fitted.values()]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=step_points.COLUMNS)
 
 
-def curves(found: Found) -> pd.DataFrame:
-    """Break-even accept length over running requests: engine, drafter, k, batch, break_even with _lo, _hi.
+def curves(fitted: Models) -> pd.DataFrame:
+    """Break-even accept length (r) over running requests: engine, drafter, k, batch, break_even with _lo, _hi.
 
-    Context: the mean over the points.
+    Context: the mean over the engine's points.
     """
     columns = ["engine", "drafter", "k", "batch", "break_even", "break_even_lo", "break_even_hi"]
     rows = []
-    for engine, (model, points) in found.items():
+    for engine, (model, points) in fitted.items():
         context = points.context.mean()
         for drafter, own in points[points.k > 0].groupby("drafter"):
             for k in sorted(set(own.k)):
@@ -96,25 +101,26 @@ def curves(found: Found) -> pd.DataFrame:
 
 
 def crossover(model: Model, k: float, context: float, length: float, drafter: str) -> tuple[float | None, ...]:
-    """(point, low, high) of the concurrency where speculation stops paying; None where it pays to the grid's end.
+    """(point, low, high) of the concurrency where speculation stops paying, at accept length `length`.
 
-    It is the last running batch of the grid that pays; 0 where none does. Low and high over the refits.
+    The last batch of GRID that pays; 0 where none does, None where it still pays at the grid's end. Low and high: the
+    95% over the refits.
     """
 
-    def one(coefficients: Coefficients) -> float:
+    def last_paying(coefficients: Coefficients) -> float:
         r = coefficients.break_even(k, GRID, context, drafter)
         paying = np.flatnonzero(length > r)
         if not len(paying):
             return 0.0
         return np.inf if paying[-1] == len(GRID) - 1 else float(GRID[paying[-1]])
 
-    draws = np.array([one(refit) for refit in model.refits])
+    draws = np.array([last_paying(refit) for refit in model.refits])
     low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
-    return tuple(None if np.isinf(v) else v for v in (one(model.coefficients), low, high))
+    return tuple(None if np.isinf(v) else v for v in (last_paying(model.coefficients), low, high))
 
 
 def case_points() -> pd.DataFrame:
-    """The case's box: reported accept lengths and the step-cost ratio of its single stream; reported, not measured."""
+    """The case's drafters on the map: what, kind, accept_length, step_cost (r at C = 1). Reported, not measured."""
     rows = reported.step_costs(reported.case())
     one = rows[rows.concurrency == 1]
     points = one.assign(kind="reported by the case", what=one.configuration)[

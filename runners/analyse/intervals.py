@@ -44,7 +44,7 @@ class Interval:
         return Interval(f(self.point), ends[0], ends[1], self.n, self.unit, self.paired)
 
     def widened(self, factor: float) -> "Interval":
-        """Wide enough to hold the quantity times the factor too: what is known to have moved it by up to so much."""
+        """Widened to hold the quantity times `factor` too: for a known influence that may have moved it by so much."""
         lo, hi = min(self.lo, self.lo * factor), max(self.hi, self.hi * factor)
         return Interval(self.point, lo, hi, self.n, self.unit, self.paired)
 
@@ -70,17 +70,23 @@ def expanded(level: float, n: int) -> float:
     return float(1 - 2 * tail)
 
 
-def bootstrap(samples: Sequence[np.ndarray], statistic: Callable, level: float, seed: int, paired: bool):
+def bootstrap(
+    samples: Sequence[np.ndarray], statistic: Callable, level: float, seed: int, paired: bool
+) -> tuple[float, float]:
+    """(low, high) of a statistic of one or several samples, at the level of `expanded`; NaN where there are none.
+
+    statistic: vectorized, as scipy.stats.bootstrap asks. BCa where it is defined, percentile otherwise.
+    """
     wide = expanded(level, min(len(s) for s in samples))
     for method in ("BCa", "percentile"):  # BCa has no value when the jackknife or the bias is degenerate
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = stats.bootstrap(
+            bounds = stats.bootstrap(
                 samples, statistic, paired=paired, confidence_level=wide, n_resamples=RESAMPLES,
                 method=method, vectorized=True, rng=np.random.default_rng(seed),
             ).confidence_interval  # fmt: skip
-        if np.isfinite(found.low) and np.isfinite(found.high):
-            return float(found.low), float(found.high)
+        if np.isfinite(bounds.low) and np.isfinite(bounds.high):
+            return float(bounds.low), float(bounds.high)
     return np.nan, np.nan
 
 
@@ -91,11 +97,9 @@ def interval(
     statistic: Callable = np.mean,
     within_run: bool = False,
 ) -> Interval:
-    """Bootstrap interval of `statistic` (mean by default) over `values`: repeats, or requests with
-    `within_run`.
+    """Bootstrap interval of `statistic` (mean by default) over `values`: repeats, or requests with `within_run`.
 
-    BCa where it is defined, percentile otherwise, at the level of `expanded`. One value has no bounds; equal
-    values have bounds equal to them. The same seed gives the same interval.
+    One value has no bounds; equal values have bounds equal to them. The same seed gives the same interval.
     """
     x = np.asarray([v for v in values if pd.notna(v)], dtype=float)
     unit = WITHIN_RUN if within_run else REPEATS
@@ -116,13 +120,13 @@ def coverage(n: int, level: float = LEVEL, trials: int = 300, seed: int = SEED) 
     rng = np.random.default_rng(seed)
     held = 0
     for _ in range(trials):
-        found = interval(rng.normal(0.0, 1.0, n), level, seed)
-        held += found.lo <= 0.0 <= found.hi
+        one = interval(rng.normal(0.0, 1.0, n), level, seed)
+        held += one.lo <= 0.0 <= one.hi
     return held / trials
 
 
 def coverage_table(counts: Sequence[int], level: float = LEVEL) -> pd.DataFrame:
-    """The simulated coverage of an interval of each number of repeats, beside what was asked."""
+    """Columns repeats, asked, held: the simulated coverage of an interval of each number of repeats, as text."""
     known = sorted({int(n) for n in counts if n >= 2})
     return pd.DataFrame(
         {

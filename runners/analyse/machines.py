@@ -11,11 +11,11 @@ from runners.analyse import results
 from runners.core import files, provenance
 from runners.measure.ledger import Ledger
 
-ADVICE = "delete it: only what the machine was is lost"
+ADVICE = "delete it: only the description of the machine is lost"
 
 
 def _records(runs: str | Path, profile: str) -> Iterator[dict[str, Any]]:
-    """What each configuration's start noted of its machine; UserError for a record that cannot be read."""
+    """environment.json of each configuration that has one; UserError for one that cannot be read."""
     for folder in results.folders(runs, profile):
         file = folder / "environment.json"
         if file.is_file():
@@ -24,12 +24,12 @@ def _records(runs: str | Path, profile: str) -> Iterator[dict[str, Any]]:
 
 def identities(runs: str | Path, profile: str) -> set[str]:
     """provenance.identity of every machine that these runs come from; empty where none is recorded."""
-    found = (record.get("hardware") for record in _records(runs, profile))
-    return {provenance.identity(h) for h in found if isinstance(h, dict) and h}
+    hardware = (record.get("hardware") for record in _records(runs, profile))
+    return {provenance.identity(h) for h in hardware if isinstance(h, dict) and h}
 
 
-def words(runs: str | Path, profile: str) -> str:
-    """CPU with its features, cores, GPUs and date of the first record."""
+def description(runs: str | Path, profile: str) -> str:
+    """The first record in words: CPU with its features, cores, GPUs, date."""
     record = next(_records(runs, profile), None)
     if record is None:
         return "machine not recorded"
@@ -46,12 +46,12 @@ def words(runs: str | Path, profile: str) -> str:
 
 
 def speeds(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """How fast and how steady either machine was with speculation off: one row an engine that both measured.
+    """How fast and how steady each machine was with speculation off: one row an engine that both measured.
 
-    first, second: tables.cells. points: (workload, concurrency) of the base that both have; tpot: the second's TPOT
-    over the first's, their geometric mean; scatter_a, scatter_b: how far repeats of a point lie apart (standard
-    deviation of log TPOT, pooled over points; NaN without repeats). Ratios survive a machine that is slow, not
-    one that is unsteady: of two runs of one machine the one with less scatter is to be kept, whatever it says.
+    first, second: results.cells. Columns: engine; points: how many (workload, concurrency) of the base both have; tpot:
+    the second's TPOT over the first's, geometric mean over points; scatter_a, scatter_b: how far repeats of a point lie
+    apart (standard deviation of log TPOT, pooled over points; NaN without repeats). A slow machine does not change
+    ratios, an unsteady one does: of two runs of one machine keep the one with less scatter, whatever its results.
     """
     rows = []
     for engine in sorted(set(first["engine"]) & set(second["engine"])):
@@ -68,23 +68,25 @@ def speeds(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["engine", "points", "tpot", "scatter_a", "scatter_b"])
 
 
-def starts(first: Path, second: Path) -> float:
-    """Seconds to readiness of the second's servers over the first's: geometric mean over configurations that both
-    started, of each one's median. NaN where none is. In a virtual machine it tells a slow hour that no counter shows.
+def startup_ratio(first: Path, second: Path) -> float:
+    """Seconds until a server was ready, the second's over the first's; first, second: the folders of the runs.
+
+    Geometric mean over the configurations that both started, of each one's median; NaN without any. In a virtual
+    machine it shows a slow hour that no counter shows.
     """
     sides = []
     for home in (first, second):
-        found = {p.name: [s["ready_seconds"] for s in Ledger(p).starts()] for p in home.iterdir() if p.is_dir()}
-        sides.append(pd.Series({name: np.log(np.median(v)) for name, v in found.items() if v}, dtype=float))
+        seconds = {p.name: [s["ready_seconds"] for s in Ledger(p).starts()] for p in home.iterdir() if p.is_dir()}
+        sides.append(pd.Series({name: np.log(np.median(v)) for name, v in seconds.items() if v}, dtype=float))
     apart = (sides[1] - sides[0]).dropna()
     return float(np.exp(apart.mean())) if len(apart) else np.nan
 
 
 def speed_drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
-    """The machine's own speed during one set of cells over that during another, by `gflops` before each
-    start; 1 where either was not probed.
+    """The machine's own speed during one set of cells over that during another, by its matrix products a second
+    before each start (column machine_gflops); 1 where either was not measured.
 
-    Taken in full: a step that is all products of all cores slows by as much, another by less.
+    The whole ratio is used. It overstates the drift of a step that is not all matrix products on all cores.
     """
     if not all("machine_gflops" in side for side in (own, base)):
         return 1.0

@@ -1,6 +1,6 @@
-"""Many comparisons, and how many repeats one of them takes.
+"""Many comparisons corrected together, and how many repeats one of them takes.
 
-A table of fifty points at 95% holds two or three differences by chance alone. So each answer is tested, and the tests
+A table of fifty points at 95% shows two or three differences by chance alone. So each answer is tested, and the tests
 of a table are corrected together: Benjamini and Hochberg, "Controlling the False Discovery Rate", JRSS B 57 (1995).
 """
 
@@ -32,7 +32,7 @@ def p_value(point: float, lo: float, hi: float, n: int, level: float = 0.95) -> 
 
 
 def adjusted(p: pd.Series) -> pd.Series:
-    """Benjamini and Hochberg's adjusted p-values; NaN stays NaN and counts for nothing."""
+    """Benjamini and Hochberg's adjusted p-values; NaN stays NaN and does not count as a test."""
     known = p.dropna()
     if known.empty:
         return p.astype(float)
@@ -41,7 +41,9 @@ def adjusted(p: pd.Series) -> pd.Series:
 
 
 def of_points(points: pd.DataFrame, name: str = "speed_up", level: float = 0.95) -> pd.DataFrame:
-    """Points of a verdict with `p`, `q` (adjusted over all of them) and `holds` (q within FALSE_DISCOVERIES)."""
+    """Points of a verdict (decide.costs) with `p`, `q` (adjusted over all of them) and `holds` (q at most
+    FALSE_DISCOVERIES). `name`: the column tested. Intervals within one run have no p: they know nothing of repeats.
+    """
     p = pd.Series(
         [
             p_value(r[name], r[f"{name}_lo"], r[f"{name}_hi"], int(r["n_repeats"] or 0), level)
@@ -57,8 +59,9 @@ def of_points(points: pd.DataFrame, name: str = "speed_up", level: float = 0.95)
 
 
 def repeats_needed(spread: float, margin: float) -> int | None:
-    """Repeats of each side until a difference of `margin` shows at 95%, for paired log ratios of standard deviation
-    `spread`; None when more than MOST_REPEATS.
+    """Repeats of each side until a difference of `margin` (a share) shows at 95%; None when more than MOST_REPEATS.
+
+    spread: standard deviation of the log ratio from pair to pair.
     """
     for n in range(2, MOST_REPEATS + 1):
         if stats.t.ppf(0.975, n - 1) * spread / math.sqrt(n) <= math.log(1 + margin):
@@ -76,14 +79,7 @@ def spreads(cells: pd.DataFrame) -> pd.DataFrame:
     for engine, part in good.groupby("engine"):
         base = results.base_of(cells, engine)
         for concurrency, at in part.groupby("concurrency"):
-            own = at[at.configuration != base]
-            both = own.merge(
-                at[at.configuration == base][["workload", "repeat", "output_tokens_per_second"]],
-                on=["workload", "repeat"],
-                suffixes=("", "_base"),
-            )
-            ratio = np.log(both.output_tokens_per_second / both.output_tokens_per_second_base)
-            groups = [g for _, g in ratio.groupby([both.configuration, both.workload]) if len(g) > 1]
+            groups = _repeated_log_ratios(at[at.configuration != base], at[at.configuration == base])
             if groups:
                 squares = sum(((g - g.mean()) ** 2).sum() for g in groups)
                 spread = math.sqrt(squares / sum(len(g) - 1 for g in groups))
@@ -91,14 +87,22 @@ def spreads(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["engine", "concurrency", "spread", "pairs"])
 
 
+def _repeated_log_ratios(own: pd.DataFrame, base: pd.DataFrame) -> list[pd.Series]:
+    """log(throughput / base) of each pair of repeats, by configuration and workload; those with two pairs or more."""
+    columns = ["workload", "repeat", "output_tokens_per_second"]
+    both = own.merge(base[columns], on=["workload", "repeat"], suffixes=("", "_base"))
+    ratio = np.log(both.output_tokens_per_second / both.output_tokens_per_second_base)
+    return [g for _, g in ratio.groupby([both.configuration, both.workload]) if len(g) > 1]
+
+
 def plan_lines(cells: pd.DataFrame, margin: float) -> list[str]:
-    """For `make plan`: how many repeats the profile's practical margin takes, by the spread of earlier runs."""
+    """For `specverdict plan`: repeats that the profile's practical margin takes, by the spread of earlier runs."""
     lines = []
     for r in spreads(cells).itertuples():
         n = repeats_needed(r.spread, margin)
-        words = f"more than {MOST_REPEATS}" if n is None else f"about {n}"
+        count = f"more than {MOST_REPEATS}" if n is None else f"about {n}"
         lines.append(
-            f"{r.engine} C={r.concurrency}: {words} repeats to tell a difference of {margin:.0%} "
+            f"{r.engine} C={r.concurrency}: {count} repeats to show a difference of {margin:.0%} "
             f"(repeats scatter by {r.spread:.1%}, {r.pairs} pairs)"
         )
     return lines

@@ -1,5 +1,6 @@
-"""The case's figures as reported: one run each, no intervals, settings not known to match. Never mixed with
-ours.
+"""The case's figures as reported: one run each, no intervals, settings not known to match.
+
+They are never mixed with what was measured here.
 """
 
 from pathlib import Path
@@ -9,21 +10,13 @@ import pandas as pd
 from runners.core import paths
 from runners.core.errors import UserError
 
-COLUMNS = [
-    "configuration",
-    "engine",
-    "single_stream_tok_s",
-    "c128_tok_s",
-    "accept_rate_as_printed",
-    "accept_length",
-    "num_draft_tokens",
-    "notes",
-]
+COLUMNS = ["configuration", "engine", "single_stream_tok_s", "c128_tok_s", "accept_rate_as_printed"]
+COLUMNS += ["accept_length", "num_draft_tokens", "notes"]
 NUMBERS = COLUMNS[2:7]
 
 
 def _share(value) -> float | None:
-    """0.42, "42%" and "about 42%" all mean 0.42."""
+    """A share of 1 from 0.42, "42%" or "about 42%"; None without a number."""
     if isinstance(value, str):
         digits = "".join(c for c in value if c.isdigit() or c == ".")
         if not digits:
@@ -53,7 +46,7 @@ def case(path: Path | None = None) -> pd.DataFrame:
 
 
 def published_lengths() -> pd.DataFrame:
-    """Accept lengths that others state for drafters made for the case's target."""
+    """Accept lengths that others publish for drafters of the case's target: public_accept_lengths.csv, a row each."""
     lengths = pd.read_csv(paths.DATA / "reported" / "public_accept_lengths.csv")
     return lengths[lengths["target"] == "Kimi-K2.5"]
 
@@ -65,19 +58,19 @@ def base_row(frame: pd.DataFrame, engine: str) -> pd.Series | None:
 
 
 def step_costs(case: pd.DataFrame) -> pd.DataFrame:
-    """The same arithmetic on the reported table: configuration, concurrency, accept_length, speed_up,
-    step_cost, note.
+    """step_cost.py's arithmetic on the reported table, at C = 1 and 128: one row a configuration and concurrency.
 
-    One run a row and no intervals, so these are points; at C=128 a cap on running requests makes the two
-    sides serve different batches, and `like_for_like` is False.
+    Columns: configuration, concurrency, accept_length (tokens per step), speed_up (over the engine's base), step_cost
+    (r = AL / speed-up), ceiling (K + 1), like_for_like, note. Points without intervals. like_for_like is False at
+    C = 128 under a cap on running requests: the two sides then serve different batches.
     """
     rows = []
     for r in case[case.accept_length.notna()].itertuples():
-        base = case[(case.engine == r.engine) & case.accept_length.isna()]
-        if base.empty:
+        base = base_row(case, r.engine)
+        if base is None:
             continue
         for concurrency, column in ((1, "single_stream_tok_s"), (128, "c128_tok_s")):
-            gain = getattr(r, column) / base.iloc[0][column]
+            gain = getattr(r, column) / base[column]
             capped = concurrency > 1 and "cap" in str(r.notes)
             rows.append(
                 {
@@ -91,14 +84,5 @@ def step_costs(case: pd.DataFrame) -> pd.DataFrame:
                     "note": f"not like for like: {r.notes}" if capped else "",
                 }
             )
-    columns = [
-        "configuration",
-        "concurrency",
-        "accept_length",
-        "speed_up",
-        "step_cost",
-        "ceiling",
-        "like_for_like",
-        "note",
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["configuration", "concurrency", "accept_length", "speed_up", "step_cost", "ceiling"]
+    return pd.DataFrame(rows, columns=[*columns, "like_for_like", "note"])

@@ -1,7 +1,7 @@
-"""Reading ledgers back: what was measured, what is void, what is not measured here.
+"""Reads ledgers back: what was measured, what is void, what is not measured here.
 
-Everything the analysis shows starts from these frames. Nothing is dropped on the way in: a void cell stays a
-row with its reasons, and a configuration without a ledger is a row of `statuses` that says why.
+Everything the analysis shows starts from these frames. Nothing is dropped on the way in: a void cell stays a row with
+its reasons, and a configuration without a ledger is a row of `statuses` that says why.
 """
 
 import functools
@@ -54,9 +54,7 @@ def home(runs_root: str | Path, profile: str) -> Path:
 
 
 def resolve(rows: list[dict]) -> list[dict]:
-    """One row a key: of several attempts the last that is ok, else the last. `attempts` says how many there
-    were.
-    """
+    """One row a key: of several attempts the last that is ok, else the last. `attempts`: how many there were."""
     chosen: dict[str, dict] = {}
     attempts: dict[str, int] = {}
     for row in rows:
@@ -86,8 +84,7 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
-    """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if
-    none.
+    """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if none.
 
     Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts` and
     `reason` (the reasons as one text). Raises UserError for a line that cannot be read or has another schema
@@ -103,7 +100,7 @@ def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
     frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)
     if frame.empty:
         frame = frame.astype({"concurrency": "int64", "repeat": "int64", "attempts": "int64"})
-        return frame.assign(reason=pd.Series(dtype=object), rank=pd.Series(dtype="int64")).drop(columns="rank")
+        return frame.assign(reason=pd.Series(dtype=object))
     # A field this version does not know may hold anything: only the known ones are made numbers.
     frame = pd.concat([_typed(frame[known].copy()), frame[extra]], axis=1)
     frame["reason"] = [("; ".join(r) if isinstance(r, list) else "") for r in frame.reasons]
@@ -145,7 +142,8 @@ def requests(runs_root: str | Path, profile: str, configuration: str | None = No
                 f"{folder.name}/{path.name} cannot be read ({error}); measure that configuration again."
             ) from error
         if not {"key", "prompt_id"} <= set(frame.columns):
-            raise UserError(f"{folder.name}/{path.name} has other columns than requests; measure that again.")
+            wrong = "must have the columns `key` and `prompt_id`"
+            raise UserError(f"{folder.name}/{path.name} {wrong}; measure that configuration again.")
         frame = frame.reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
         fault = _request_fault(frame)
         if fault:
@@ -163,11 +161,13 @@ def requests(runs_root: str | Path, profile: str, configuration: str | None = No
 
 
 def _request_fault(frame: pd.DataFrame) -> str | None:
-    """The first request that cannot have been: a time or a count that is none, or a last token before the first."""
+    """What is wrong with the first impossible request: a time or count that is not a number >= 0, or times in the wrong
+    order. None when all are possible.
+    """
     columns = ["intended_s", "sent_s", "first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
     for column in columns:
         values = pd.to_numeric(frame[column], errors="coerce").astype(float)
-        text = not pd.api.types.is_numeric_dtype(frame[column])  # numbers that were written as words
+        text = not pd.api.types.is_numeric_dtype(frame[column])  # numbers that were written as text
         wrong = frame[column].notna() & (text | ~(np.isfinite(values) & (values >= 0)))
         if wrong.any():
             return f"request {frame.prompt_id[wrong].iloc[0]} has {column} = {frame[column][wrong].iloc[0]!s:.40}"
@@ -180,40 +180,36 @@ def _request_fault(frame: pd.DataFrame) -> str | None:
 
 def planned(profile: str) -> pd.DataFrame:
     """configuration, engine, method that the profile names; empty if there is no such profile here."""
-    found = load_if_known(profile)
+    plan = load_if_known(profile)
     rows = [
-        {"configuration": name, "engine": c.engine, "method": found.method_of(name)}
-        for name, c in (found.configurations.items() if found else ())
+        {"configuration": name, "engine": c.engine, "method": plan.method_of(name)}
+        for name, c in (plan.configurations.items() if plan else ())
     ]
     return pd.DataFrame(rows, columns=["configuration", "engine", "method"])
 
 
 def points(profile: str, measured: pd.DataFrame) -> list[tuple[str, int]]:
     """(workload, concurrency) of the profile and of what was measured; workload "all" is the pool of them."""
-    found = load_if_known(profile)
-    workloads = dict.fromkeys([*(found.workload.prompt_sets if found else ()), *sorted(set(measured.workload))])
-    steps = sorted({*(found.workload.concurrencies if found else ()), *map(int, measured.concurrency)})
-    return [(w, c) for w in [*workloads, "all"] for c in steps]
+    plan = load_if_known(profile)
+    workloads = dict.fromkeys([*(plan.workload.prompt_sets if plan else ()), *sorted(set(measured.workload))])
+    concurrencies = sorted({*(plan.workload.concurrencies if plan else ()), *map(int, measured.concurrency)})
+    return [(w, c) for w in [*workloads, "all"] for c in concurrencies]
 
 
 def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
-    """configuration, engine, method, status (measured | partly measured | not measured here), reason, ok and
-    void cells.
+    """One row a configuration of the profile or with a folder here.
+
+    Columns: configuration, engine, method, status (measured | partly measured | not measured here), reason, `ok cells`
+    and `void cells` (counts).
     """
     measured = cells(runs_root, profile)
-    found = {f.name: f for f in folders(runs_root, profile)}
-    plan_rows = planned(profile).set_index("configuration")
+    by_name = {f.name: f for f in folders(runs_root, profile)}
+    plan = planned(profile).set_index("configuration")
     rows = []
-    for name in dict.fromkeys([*plan_rows.index, *found]):
+    for name in dict.fromkeys([*plan.index, *by_name]):
         own = measured[measured.configuration == name]
-        first = own.iloc[0] if len(own) else (plan_rows.loc[name] if name in plan_rows.index else {})
-        status, reason = (NOT_MEASURED, "no run of this profile on this machine yet")
-        if len(own):
-            status, reason = "measured", None
-        path = found[name] / "status.json" if name in found else None
-        if path is not None and path.is_file():
-            said = files.read_json(path, dict, "delete it and run the report again")
-            status, reason = said.get("status", status), said.get("reason")
+        first = own.iloc[0] if len(own) else (plan.loc[name] if name in plan.index else {})
+        status, reason = _status(by_name.get(name), len(own) > 0)
         rows.append(
             {
                 "configuration": name,
@@ -230,19 +226,29 @@ def statuses(runs_root: str | Path, profile: str) -> pd.DataFrame:
     return ordered(frame.assign(engine=frame.engine.fillna("")), ["configuration"]) if len(frame) else frame
 
 
-def eager(runs_root: str | Path, profile: str) -> set[str]:
-    """Configurations that started without capturing graphs although their engine's base captured some.
+def _status(folder: Path | None, has_cells: bool) -> tuple[str, str | None]:
+    """(status, reason) of a configuration: its status.json where there is one, else whether it has cells."""
+    status, reason = ("measured", None) if has_cells else (NOT_MEASURED, "no run of this profile on this machine yet")
+    path = folder / "status.json" if folder else None
+    if path is None or not path.is_file():
+        return status, reason
+    noted = files.read_json(path, dict, "delete it and run the report again")
+    return noted.get("status", status), noted.get("reason")
 
-    By the load phases of their last start; a configuration without a recorded start is in no doubt.
+
+def eager(runs_root: str | Path, profile: str) -> set[str]:
+    """Configurations that started without capturing graphs although their base captured some.
+
+    By the load phases of their last start; a configuration without a recorded start is not among them.
     """
-    found = load_if_known(profile)
+    plan = load_if_known(profile)
     captured = {}
     for folder in folders(runs_root, profile):
         starts = Ledger(folder).starts()
         if starts:
             captured[folder.name] = any("graph" in phase["name"] for phase in starts[-1]["phases"])
-    names = found.configurations if found else {}
-    return {n for n in captured if n in names and not captured[n] and captured.get(found.base_of(n) or n)}
+    names = plan.configurations if plan else {}
+    return {n for n in captured if n in names and not captured[n] and captured.get(plan.base_of(n) or n)}
 
 
 def base_of(frame: pd.DataFrame, engine: str, configuration: str | None = None) -> str | None:
@@ -252,10 +258,10 @@ def base_of(frame: pd.DataFrame, engine: str, configuration: str | None = None) 
     """
     names = sorted(frame[(frame.engine == engine) & (frame.method == "none")].configuration.unique())
     profile = str(frame["profile"].iloc[0]) if "profile" in frame and len(frame) else ""
-    found = _profile(profile) if names else None
-    if found is not None:
-        marked = [n for n in found.plain(engine) if found.configurations[n].base is True]
-        chosen = found.base_of(configuration) if configuration in found.configurations else next(iter(marked), None)
+    plan = _profile(profile) if names else None
+    if plan is not None:
+        marked = [n for n in plan.plain(engine) if plan.configurations[n].base is True]
+        chosen = plan.base_of(configuration) if configuration in plan.configurations else next(iter(marked), None)
         if chosen in names:
             return chosen
     return names[0] if names else None

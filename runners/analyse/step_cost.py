@@ -1,8 +1,10 @@
 """Why speculation pays or loses: a step's cost against the tokens it yields.
 
-speed-up = AL / r, where r is the time of a speculative decode step over the time of a plain one at the same
-running batch. Break-even is therefore AL = r. Both sides come from the decode phase alone; the throughput
-ratio beside them holds everything else too (prefill, queueing), which is why the two speed-ups may differ.
+    speed-up = AL / r
+
+r is the time of a speculative decode step over the time of a plain one at the same running batch, so break-even is
+AL = r. Both sides come from the decode phase alone. The throughput ratio beside them holds everything else too
+(prefill, queueing): that is why the two speed-ups may differ.
 """
 
 import numpy as np
@@ -10,6 +12,7 @@ import pandas as pd
 
 from runners.analyse import acceptance, intervals, machines, results, summarise
 from runners.analyse.intervals import LEVEL, SEED, Interval
+from runners.analyse.metrics import request_metrics
 
 FIGURES = ["step_cost", "decode_speed_up", "speed_up", "stream_speed_up"]
 COLUMNS = [
@@ -31,22 +34,22 @@ COLUMNS = [
 
 
 def step_cost_ratio(al: float, tpot_speculative: float, tpot_base: float) -> float:
-    """r = AL x TPOT_speculative / TPOT_base: the cost of a speculative step in plain steps."""
+    """r = AL x TPOT_speculative / TPOT_base: the cost of a speculative step in plain steps; both TPOTs in one unit."""
     return al * tpot_speculative / tpot_base
 
 
 def decode_tpot(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.Series:
     """Milliseconds per decode token of each cell: all decode time over all decode tokens of its requests.
 
-    A ratio of sums, as the accept length is, so that AL / r is the decode speed-up exactly; the ledger's
-    median where there are no requests to sum.
+    A ratio of sums, as the accept length is, so that AL / r is exactly the decode speed-up. The ledger's median where
+    there are no requests to sum. cells: `summarise.keyed` or with a `key` each; float series on their index.
     """
-    sums = summarise.request_metrics(requests).groupby("key")[["decode_s", "decode_tokens"]].sum()
-    found = []
+    sums = request_metrics(requests).groupby("key")[["decode_s", "decode_tokens"]].sum()
+    tpots = []
     for keys, fallback in zip(summarise.keyed(cells)["keys"], cells.tpot_ms_p50, strict=True):
         own = sums.reindex(list(keys)).sum()
-        found.append(1000 * own.decode_s / own.decode_tokens if own.decode_tokens > 0 else fallback)
-    return pd.Series(found, index=cells.index, dtype=float)
+        tpots.append(1000 * own.decode_s / own.decode_tokens if own.decode_tokens > 0 else fallback)
+    return pd.Series(tpots, index=cells.index, dtype=float)
 
 
 def _lengths(cells: pd.DataFrame) -> pd.Series:
@@ -76,19 +79,19 @@ def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval
 
 
 def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL, seed: int = SEED) -> pd.DataFrame:
-    """One row per speculative (configuration, workload, concurrency), workload "all" being the pool of all of
-    them.
+    """One row (COLUMNS) a speculative configuration, workload and concurrency; workload "all" is the pool of all.
 
-    tokens_per_step (all decode steps counted), step_cost = r = break-even length,
-    decode_speed_up (= tokens_per_step / r), speed_up (output throughput over the engine's base) and
-    stream_speed_up (per-stream speed), each with `_lo`, `_hi`; ceiling (K + 1, what a perfect drafter would
-    yield), drafted, accepted, drafted_share, paired, unit, capped_at (not null: batches differ, so r is not
-    like for like), running and base_running (the most requests that ran at once, in the repeat with fewest).
+    tokens_per_step: over all decode steps; step_cost: r, which is the break-even length; decode_speed_up:
+    tokens_per_step / r; speed_up: output throughput over the engine's base; stream_speed_up: speed of a stream over the
+    base's; each of FIGURES with `_lo`, `_hi`. ceiling: K + 1, what a perfect drafter would yield. drafted, accepted:
+    tokens. drafted_share: of decode steps. unit, paired: of speed_up's interval. capped_at: where it is not null the
+    batches differ, so r is not like for like. running, base_running: the most requests that ran at once, in the repeat
+    with fewest.
     """
     every = summarise.keyed(cells)
     if len(cells):
         every = pd.concat([every, summarise.pooled(cells).assign(status="ok")], ignore_index=True)
-    metrics = summarise.request_metrics(requests)
+    metrics = request_metrics(requests)
     rows = []
     speculative = every[every.method != "none"]
     for names, group in speculative.groupby(
@@ -107,6 +110,7 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL
 
 
 def _point(own: pd.DataFrame, base: pd.DataFrame, metrics: pd.DataFrame, level, seed) -> dict:
+    """The figures of one row: ok cells of a configuration and of its base at one point."""
     requests = metrics[metrics.key.isin({key for side in (own, base) for keys in side["keys"] for key in keys})]
     counts = acceptance.sums(own)
     if len(own):

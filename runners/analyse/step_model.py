@@ -7,7 +7,7 @@
 B: requests that decode at once; L: mean context in tokens; X: prompt tokens of other requests read in the same step;
 K: drafts a step; AL: tokens per step. `Coefficients` has a name and a unit for each letter. All are at least 0, and d
 and e are each drafter's own: a larger head costs more. Drafting a token and verifying it are one coefficient (e),
-because timing cannot tell them apart. Fitted by least squares on relative errors, so that a fast step weighs as much
+because timing cannot separate them. Fitted by least squares on relative errors, so that a fast step weighs as much
 as a slow one.
 
 The fit reads B and X from each cell's requests. A forecast has no requests yet: it simulates the load
@@ -142,7 +142,7 @@ def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
     """Fit the points of one engine (step_points.points).
 
     UserError when they hold no plain or no speculative step, or too few of them. A coefficient that these points cannot
-    tell is 0 (`_unidentified`). A drafter of one point alone is left out.
+    determine is 0 (`_unidentified`). A drafter of one point alone is left out.
     """
     rows = usable(rows)
     if (rows.k == 0).sum() < 2 or (rows.k > 0).sum() < 2:
@@ -158,21 +158,22 @@ def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
         return Coefficients.from_vector(vector, drafters)
 
     measured_ms = rows.step_ms.to_numpy(float)
-    found = solved(measured_ms)
-    fitted_ms = found.step_ms(rows.k, rows.batch, rows.context, rows.drafter, rows.prefill)
+    best = solved(measured_ms)
+    fitted_ms = best.step_ms(rows.k, rows.batch, rows.context, rows.drafter, rows.prefill)
     # The fit takes its share of the scatter: what is left is too small by the coefficients spent on it.
     n = len(rows)
-    spent = min(np.count_nonzero(found.vector()), n - 1)
+    spent = min(np.count_nonzero(best.vector()), n - 1)
     residuals = np.log(measured_ms / fitted_ms) * np.sqrt(n / (n - spent))
     rng = np.random.default_rng(seed)
     # Residuals are resampled, not points: a point left out may be the only one of its kind.
     refits = [solved(fitted_ms * np.exp(rng.choice(residuals, n))) for _ in range(RESAMPLES)]
-    return Model(found, refits, residuals)
+    return Model(best, refits, residuals)
 
 
 def _unidentified(rows: pd.DataFrame) -> set[str]:
-    """Symbols whose share of a step these points cannot tell from another's: c and f with all contexts alike, s where
-    no drafter has two K.
+    """Symbols whose share of a step these points cannot separate from another's.
+
+    c and f where all contexts are alike, s where no drafter has two K.
     """
     symbols = set()
     if rows.context.max() <= CONTEXT_SPREAD * rows.context.min():
@@ -192,7 +193,7 @@ def _terms(rows: pd.DataFrame, drafters: list[str]) -> np.ndarray:
 
 
 def usable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Points without those of a drafter that has only one: it cannot tell d from e."""
+    """Points without those of a drafter that has only one: it cannot separate d from e."""
     counts = rows[rows.k > 0].groupby("drafter").size()
     return rows[(rows.k == 0) | rows.drafter.isin(counts[counts > 1].index)]
 

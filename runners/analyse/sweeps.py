@@ -1,4 +1,4 @@
-"""The sweeps of a profile, in a profile of its own: pretended accept lengths, K, context and concurrency."""
+"""The sweeps of a profile: synthetic accept lengths, K, context and concurrency. They have a profile of their own."""
 
 import functools
 from pathlib import Path
@@ -20,14 +20,17 @@ def profile_of(profile: str) -> str:
 
 
 class Sweeps:
-    """What a profile's sweeps hold: `cells`, `requests`, and `costs` (breakeven.step_costs); empty where none ran."""
+    """A profile's sweeps: `cells`, `requests` and `costs` (step_cost.step_costs); empty where none ran.
+
+    synthetic: configuration -> the accept length that its engine is set to simulate; drafter_of: crossover.drafters.
+    """
 
     def __init__(self, runs: str | Path, profile: str):
         self.profile = profile_of(profile)
         self.cells, self.requests = results.cells(runs, self.profile), results.requests(runs, self.profile)
         self.costs = step_cost.step_costs(self.cells, self.requests)
         self.drafter_of = crossover.drafters(self.profile)
-        self.asked = self.cells.groupby("configuration").forced_accept_length.first().dropna()
+        self.synthetic = self.cells.groupby("configuration").forced_accept_length.first().dropna()
 
     @functools.cached_property
     def points(self) -> dict[str, pd.DataFrame]:
@@ -35,35 +38,36 @@ class Sweeps:
         return crossover.points(self.cells, self.requests, self.drafter_of)
 
     def forced(self) -> pd.DataFrame:
-        """Pretended accept lengths beside the decode speed-up measured: configuration, workload, concurrency, forced,
-        shown (by the counters), speed_up with _lo, _hi, step_cost.
+        """Synthetic acceptance: configuration, workload, concurrency, forced (the accept length asked for), shown
+        (tokens per step by the counters), the decode speed_up with _lo, _hi, step_cost.
         """
         named = {"tokens_per_step": "shown"} | {f"decode_{name}": name for name in SPEED_UP}
-        rows = self.costs[self.costs.configuration.isin(self.asked.index) & (self.costs.workload != "all")]
+        rows = self.costs[self.costs.configuration.isin(self.synthetic.index) & (self.costs.workload != "all")]
         rows = rows[["configuration", "workload", "concurrency", *named, "step_cost"]].rename(columns=named)
-        rows.insert(3, "forced", rows.configuration.map(self.asked))
+        rows.insert(3, "forced", rows.configuration.map(self.synthetic))
         return rows.reset_index(drop=True)
 
     def drafted(self) -> pd.DataFrame:
-        """The same engines with real drafters: configuration, engine, k, workload, concurrency, tokens_per_step,
+        """Real drafters on the same engines: configuration, engine, k, workload, concurrency, tokens_per_step,
         step_cost, and the throughput's speed_up with _lo, _hi.
         """
-        real = ~self.costs.configuration.isin(self.asked.index) & (self.costs.workload != "all")
+        real = ~self.costs.configuration.isin(self.synthetic.index) & (self.costs.workload != "all")
         names = ["configuration", "engine", "k", "workload", "concurrency", "tokens_per_step", "step_cost", *SPEED_UP]
         return self.costs.loc[real, names].reset_index(drop=True)
 
     def at_their_best(self) -> pd.DataFrame:
-        """`drafted` without drafters made worse on purpose and without the target itself: one quality, several K."""
+        """`drafted` without drafters made worse on purpose and without the target as its own drafter."""
         rows, plan = self.drafted(), load.load_if_known(self.profile)
-        named = plan.configurations if plan else {}
-        whole = [n for n, c in named.items() if c.drafter and plan.drafters[c.drafter].source is None]
+        configurations = plan.configurations if plan else {}
+        whole = [n for n, c in configurations.items() if c.drafter and plan.drafters[c.drafter].source is None]
         return rows[rows.configuration.isin(whole)].reset_index(drop=True)
 
     def graded(self) -> pd.DataFrame:
-        """Step cost beside acceptance at one K, for a drafter that was served at two accept lengths or more, pretended
-        ones among them: engine, workload, k, concurrency, drafter, configuration, tokens_per_step, step_cost with _lo,
-        _hi, batch (how many decoded at once). The target as its own drafter stands beside them: all is accepted, at
-        another cost.
+        """Step cost beside acceptance at one K, for a drafter that was served at two accept lengths or more.
+
+        Columns: engine, workload, k, concurrency, drafter, configuration, tokens_per_step, step_cost with _lo, _hi,
+        batch (how many decoded at once). Synthetic accept lengths are among them. The target as its own drafter stands
+        beside them: everything is accepted, at another cost.
         """
         rows = self.costs[self.costs.method.isin(CHAINS) & (self.costs.workload != "all")]
         rows = rows.assign(drafter=rows.configuration.map(self.drafter_of).fillna(ITSELF))
@@ -82,10 +86,10 @@ class Sweeps:
         parts = [rows[columns] for rows in self.points.values()]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
-    def models(self) -> crossover.Found:
+    def models(self) -> crossover.Models:
         """The step model of each engine over K, context and concurrency at once; its points are the real drafters'."""
-        found = crossover.models(self.points)
-        return {e: (m, points[~points.configuration.isin(self.asked.index)]) for e, (m, points) in found.items()}
+        fitted = crossover.models(self.points)
+        return {e: (m, points[~points.configuration.isin(self.synthetic.index)]) for e, (m, points) in fitted.items()}
 
 
 def fastest_k(rows: pd.DataFrame) -> pd.DataFrame:

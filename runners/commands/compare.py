@@ -23,13 +23,13 @@ def show(a: str, b: str, profile: str, other: str | None = None) -> int:
         sides.append(step_cost.step_costs(cells, results.requests(root, name)))
         measured.append(cells)
         homes.append(results.home(root, name))
-        print(f"{runs} ({name}): {len(results.ok(cells))} cells, {machines.words(root, name)}")
+        print(f"{runs} ({name}): {len(results.ok(cells))} cells, {machines.description(root, name)}")
     found = pairs(*sides)
     labels = ("A", "B")
     print(f"\nA: {a}, B: {b}\n")
     print(markdown.pipe_table(pairs_table(found[found["workload"] != "all"], *labels)))
     print(f"\n{agreement_sentence(found[found['workload'] != 'all'])}")
-    if sentence := reproduction_chapter.machines_sentence(machines.speeds(*measured), machines.starts(*homes)):
+    if sentence := reproduction_chapter.machines_sentence(machines.speeds(*measured), machines.startup_ratio(*homes)):
         print(f"\n{sentence}")
     return 0
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from runners.analyse.forecasts import PLACE, read, write
+from runners.analyse.forecasts import POINT, read, write
 from runners.commands import arguments
 from runners.core import paths
 from runners.core.errors import UserError
@@ -20,7 +20,7 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
             "engine and the acceptance of its drafter are not measured yet. Measure one more configuration first."
         )
     made = read(runs, profile.name).iloc[before:]
-    print(made[[*PLACE, "tokens_per_step", "speed_up", "speed_up_lo", "speed_up_hi", "length_from"]].to_string())
+    print(made[[*POINT, "tokens_per_step", "speed_up", "speed_up_lo", "speed_up_hi", "length_from"]].to_string())
     return 0
 
 

@@ -23,7 +23,7 @@ def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
     use: single_stream, throughput or goodput. UserError when there is no verdict yet.
     """
     for root in dict.fromkeys((runs, paths.PUBLISHED_RUNS)):
-        if not store.place(root, profile.name).is_file():
+        if not store.path_of(root, profile.name).is_file():
             continue
         found = store.load(root, profile.name)  # a damaged verdict is an error: the published one may differ
         winner = found["uses"].get(use)

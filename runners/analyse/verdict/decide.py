@@ -1,4 +1,4 @@
-"""The verdict: what to serve for each use, whether speculation pays there and why; data, tables, a file."""
+"""The verdict as data: what to serve for each use, and at each point whether speculation pays and why."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -21,39 +21,68 @@ USES = {
 
 
 def _choose(pool: pd.DataFrame, summary: pd.DataFrame, requests: pd.DataFrame, use: str, level, seed) -> dict | None:
-    """Best and runner-up configuration for a use in one workload; None when nothing was measured."""
+    """Best and runner-up configuration for a use in one workload; None when nothing was measured.
+
+    pool: ok cells (`keyed`) and summary (summarise.summarise) of that workload.
+    """
     title, metric, unit, concurrency = USES[use]
+    ranked = _ranked(summary, metric, concurrency)
+    if ranked.empty:
+        return None
+    best = {"title": title, "unit": unit, **_contender(ranked.iloc[0], metric)}
+    if len(ranked) == 1:
+        return best | {"runner_up": None, "ratio": None, "clear": None}
+    first, second = ranked.iloc[0], ranked.iloc[1]
+    ratio = summarise.ratio_of(_cells_of(pool, first), _cells_of(pool, second), requests, metric, level, seed)
+    return best | {
+        "runner_up": _contender(second, metric),
+        "ratio": [ratio.point, ratio.lo, ratio.hi],
+        "clear": ratio.side == 1,
+    }
+
+
+def _ranked(summary: pd.DataFrame, metric: str, concurrency: int | None) -> pd.DataFrame:
+    """Each configuration's best row by the metric, the best first; at one concurrency, or at its best one for None."""
     rows = summary[summary[metric].notna() & (summary[metric] > 0)]
     if concurrency is not None:
         rows = rows[rows.concurrency == concurrency]
-    rows = rows.sort_values(metric, ascending=False, kind="stable").drop_duplicates("configuration")
-    if rows.empty:
-        return None
+    return rows.sort_values(metric, ascending=False, kind="stable").drop_duplicates("configuration")
 
-    def described(row: pd.Series) -> dict:
-        keep = {c: row[c] for c in ("configuration", "engine", "method", "concurrency")}
-        return keep | {"value": row[metric], "lo": row[f"{metric}_lo"], "hi": row[f"{metric}_hi"]}
 
-    def cells_of(row: pd.Series) -> pd.DataFrame:
-        return pool[(pool.configuration == row.configuration) & (pool.concurrency == row.concurrency)]
+def _contender(row: pd.Series, metric: str) -> dict:
+    """What a verdict says of one configuration."""
+    names = {c: row[c] for c in ("configuration", "engine", "method", "concurrency")}
+    return names | {"value": row[metric], "lo": row[f"{metric}_lo"], "hi": row[f"{metric}_hi"]}
 
-    found = {
-        "title": title,
-        "unit": unit,
-        **described(rows.iloc[0]),
-        "runner_up": None,
-        "ratio": None,
-        "clear": None,
-    }
-    if len(rows) > 1:
-        first, second = rows.iloc[0], rows.iloc[1]
-        ratio = summarise.ratio_of(cells_of(first), cells_of(second), requests, metric, level, seed)
-        found |= {
-            "runner_up": described(second),
-            "ratio": [ratio.point, ratio.lo, ratio.hi],
-            "clear": ratio.side == 1,
-        }
-    return found
+
+def _cells_of(pool: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
+    return pool[(pool.configuration == row.configuration) & (pool.concurrency == row.concurrency)]
+
+
+def _uses(cells: pd.DataFrame, requests: pd.DataFrame, summary: pd.DataFrame, level, seed) -> tuple[dict, list[dict]]:
+    """(use -> choice over all workloads pooled, the choice of each use and workload)."""
+    good = summarise.keyed(results.ok(cells)).assign(status="ok")
+    every = pd.concat([good, summarise.pooled(cells).assign(status="ok")], ignore_index=True) if len(good) else good
+    uses, by_workload = {}, []
+    for use in USES:
+        if use == "goodput" and goodput.COLUMN not in cells:
+            continue  # the profile sets no limits
+        for workload in [*sorted(set(cells.workload)), "all"]:
+            pool, part = every[every.workload == workload], summary[summary.workload == workload]
+            chosen = _choose(pool, part, requests, use, level, seed)
+            if workload == "all":
+                uses[use] = chosen
+            elif chosen:
+                by_workload.append({"use": use, "workload": workload, **chosen})
+    return uses, by_workload
+
+
+def _point(row: dict, margin: float, eager: Collection[str]) -> dict:
+    """A row of step_cost.step_costs with its answer (`pays`), `kind`, `cause` and `flip`."""
+    ratio = Interval(row["speed_up"], row["speed_up_lo"], row["speed_up_hi"], int(row["n_repeats"]), row["unit"])
+    row = row | {"pays": pays(ratio, margin) if pd.notna(ratio.point) else format.NOT_MEASURED}
+    fallback = row["configuration"] in eager
+    return row | {"kind": kind(row, fallback), "cause": cause(row, fallback), "flip": flip(row)}
 
 
 def decide(
@@ -68,33 +97,17 @@ def decide(
 ) -> dict:
     """The verdict as plain data: uses (overall and by workload), points, what is not measured, what is void.
 
-    `uses[use]` holds the best configuration with its figure, runner-up, ratio [point, lo, hi] and whether
-    that is clear of 1, or is None; overall figures pool the workloads. `points` has one row per speculative
-    configuration, workload ("all" is the pool) and concurrency. `eager`: configurations that lost their engine's graphs
-    (tables.eager). `serve` is the throughput winner, else the
-    single-stream one.
+    cells, requests, statuses: the frames of results.py. `uses[use]` holds the best configuration with its figure,
+    runner-up, ratio [point, low, high] and whether that is clearly above 1, or is None; overall figures pool the
+    workloads. `points` has one row a speculative configuration, workload ("all" is the pool) and concurrency. `serve`
+    is the throughput winner, else the single-stream one. margin: the profile's practical margin, a share. eager:
+    configurations that lost their engine's graphs (results.eager).
     """
-    cells = cells[cells.forced_accept_length.isna()]  # what an engine pretends is served to nobody
-    good = summarise.keyed(results.ok(cells)).assign(status="ok")
-    every = pd.concat([good, summarise.pooled(cells).assign(status="ok")], ignore_index=True) if len(good) else good
+    # Synthetic acceptance measures an engine's cost; nobody can serve it.
+    cells = cells[cells.forced_accept_length.isna()]
     summary = summarise.summarise(cells, requests, level, seed, with_pooled=True)
-    uses, by_workload = {}, []
-    for use in USES:
-        if use == "goodput" and goodput.COLUMN not in cells:
-            continue  # the profile sets no limits
-        for workload in [*sorted(set(cells.workload)), "all"]:
-            pool, part = every[every.workload == workload], summary[summary.workload == workload]
-            chosen = _choose(pool, part, requests, use, level, seed)
-            if workload == "all":
-                uses[use] = chosen
-            elif chosen:
-                by_workload.append({"use": use, "workload": workload, **chosen})
-    points = []
-    for row in step_cost.step_costs(cells, requests, level, seed).to_dict("records"):
-        ratio = Interval(row["speed_up"], row["speed_up_lo"], row["speed_up_hi"], int(row["n_repeats"]), row["unit"])
-        row["pays"] = pays(ratio, margin) if pd.notna(ratio.point) else format.NOT_MEASURED
-        fallback = row["configuration"] in eager
-        points.append(row | {"kind": kind(row, fallback), "cause": cause(row, fallback), "flip": flip(row)})
+    uses, by_workload = _uses(cells, requests, summary, level, seed)
+    costs = step_cost.step_costs(cells, requests, level, seed)
     winner = uses["throughput"] or uses["single_stream"]
     missing = statuses[statuses.status == format.NOT_MEASURED]
     units = sorted(set(summary.unit) - {intervals.NOTHING})
@@ -109,7 +122,7 @@ def decide(
             "serve": winner["configuration"] if winner else None,
             "uses": uses,
             "by_workload": by_workload,
-            "points": points,
+            "points": [_point(row, margin, eager) for row in costs.to_dict("records")],
             "not_measured": missing[["configuration", "reason"]].to_dict("records"),
             "void_cells": int((cells.status != "ok").sum()),
         }
@@ -117,7 +130,7 @@ def decide(
 
 
 def _plain(value):
-    """JSON's own types, numbers to six figures, NaN as null: the file's diff shows changes, not noise."""
+    """JSON's own types, numbers to six significant figures, NaN as null: a diff of the file shows changes alone."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -134,19 +147,19 @@ def _plain(value):
 
 
 def of(runs_root: str | Path, profile: str) -> dict:
-    """`decide` on the ledgers of a profile, with the profile's own margin."""
-    found = load.load_if_known(profile)
-    margin = found.practical_margin if found else MARGIN
+    """`decide` on the ledgers of a profile, with the profile's own margin and latency limits."""
+    plan = load.load_if_known(profile)
+    margin = plan.practical_margin if plan else MARGIN
     requests = results.requests(runs_root, profile)
-    limits = found.workload.latency_limits if found else None
+    limits = plan.workload.latency_limits if plan else None
     cells = goodput.attach(results.cells(runs_root, profile), requests, limits)
     statuses = results.statuses(runs_root, profile)
     return decide(cells, requests, statuses, profile, margin, eager=results.eager(runs_root, profile))
 
 
 def costs(verdict: dict) -> pd.DataFrame:
-    """The points of a verdict as the frame that `breakeven.step_costs` gave."""
+    """The points of a verdict as the frame that step_cost.step_costs made, to six significant figures."""
     frame = pd.DataFrame(verdict["points"], columns=step_cost.COLUMNS)
-    words = ("configuration", "engine", "method", "base", "workload", "unit", "paired")
-    numbers = [c for c in step_cost.COLUMNS if c not in words]
+    not_numbers = ("configuration", "engine", "method", "base", "workload", "unit", "paired")
+    numbers = [c for c in step_cost.COLUMNS if c not in not_numbers]
     return frame.assign(**{c: pd.to_numeric(frame[c]) for c in numbers})

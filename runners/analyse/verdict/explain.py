@@ -1,4 +1,4 @@
-"""Why a point pays or loses, in words made from its counts and its step cost, and what would turn it.
+"""Why a point pays or loses, in words made from its counts and its step cost, and what would change the answer.
 
 A point pays when its output throughput over the same engine's base lies above 1 with its whole interval and
 by at least the profile's practical margin; it loses when it lies below in the same sense; a difference whose
@@ -29,12 +29,15 @@ def pays(ratio: Interval, margin: float = MARGIN) -> str:
 
 
 def kind(row: dict, eager: bool = False) -> str:
-    """What makes a losing point lose, in a word or two; "" where it does not lose or cannot be told.
+    """What makes a losing point lose, in a word or two; "" where it does not lose or r is unknown.
 
-    eager fallback: the engine captured graphs without speculation and none with it. capacity lost: fewer requests ran
-    at once than in base, with no cap to explain it (the drafter's weights and cache took the room). cap: both sides
-    served different batches. step cost: break-even asks for more than a perfect drafter yields, or for a better one
-    than any we know (BEST_CHANCE). acceptance: anything better would do.
+    row: a row of step_cost.step_costs with `pays`. The kinds, in the order in which they are tried:
+    eager fallback: the engine captured graphs without speculation and none with it.
+    cap: a cap on running requests, so both sides served different batches.
+    capacity lost: fewer requests ran at once than in base, without a cap: the drafter took their memory.
+    outside decoding: decoding gains (AL > r), prefill and queueing lose more.
+    acceptance: a better drafter would pay, of a quality that exists (BEST_CHANCE).
+    step cost: break-even is beyond any drafter we know, or beyond a perfect one.
     """
     if row["pays"] != NO or pd.isna(row["step_cost"]):
         return ""
@@ -46,14 +49,15 @@ def kind(row: dict, eager: bool = False) -> str:
         return "capacity lost"
     if row["tokens_per_step"] > row["step_cost"]:
         return "outside decoding"
-    asked = acceptance.acceptance_for(row["step_cost"], int(row["ceiling"]) - 1)
-    return "acceptance" if asked <= BEST_CHANCE else "step cost"
+    # NaN beyond K + 1, the accept length of a perfect drafter: then the comparison is False.
+    needed = acceptance.acceptance_for(row["step_cost"], int(row["ceiling"]) - 1)
+    return "acceptance" if needed <= BEST_CHANCE else "step cost"
 
 
 def cause(row: dict, eager: bool = False) -> str:
     """Why a point pays or not, from its counts and its step cost; a losing one begins with its `kind`."""
-    found = kind(row, eager)
-    return f"{found}: {_why(row)}" if found else _why(row)
+    loss = kind(row, eager)
+    return f"{loss}: {_why(row)}" if loss else _why(row)
 
 
 def _why(row: dict) -> str:
@@ -80,7 +84,7 @@ def _why(row: dict) -> str:
 
 
 def flip(row: dict) -> str:
-    """What would turn the answer: the accept length, or the step cost, on the other side of break-even."""
+    """What would change the answer: the accept length, or the step cost, on the other side of break-even."""
     length, cost, ceiling = row["tokens_per_step"], row["step_cost"], row["ceiling"]
     if pd.isna(cost) or pd.isna(length):
         return "a measurement"

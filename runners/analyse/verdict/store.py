@@ -1,7 +1,6 @@
-"""verdict.json: written whole or not at all, and read back."""
+"""Writes verdict.json atomically and reads it back."""
 
 import json
-import os
 from pathlib import Path
 
 from runners.analyse import results
@@ -11,29 +10,27 @@ from runners.core.errors import UserError
 
 
 def write(runs_root: str | Path, profile: str) -> dict:
-    """Decide and write <runs>/<profile>/verdict.json, whole or not at all; returns the verdict."""
+    """Decide, write <runs>/<profile>/verdict.json atomically, and return the verdict."""
     verdict = of(runs_root, profile)
-    path = place(runs_root, profile)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    text = json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
+    files.write_atomic(path_of(runs_root, profile), text.encode())
     return verdict
 
 
-def place(runs_root: str | Path, profile: str) -> Path:
+def path_of(runs_root: str | Path, profile: str) -> Path:
+    """<runs>/<profile>/verdict.json."""
     return results.home(runs_root, profile) / "verdict.json"
 
 
 def load(runs_root: str | Path, profile: str) -> dict:
-    """The verdict that `write` left; UserError when there is none or it cannot be read."""
-    path = place(runs_root, profile)
+    """The verdict that `write` wrote; UserError when there is none or it cannot be read."""
+    path = path_of(runs_root, profile)
     advice = f"run: make report PROFILE={profile}"
     if not path.is_file():
         raise UserError(f"There is no verdict for profile {profile} yet; {advice}")
     verdict = files.read_json(path, dict, advice)
     if verdict.get("schema_version") != SCHEMA_VERSION:
-        raise UserError(f"{profile}/verdict.json has another schema_version than {SCHEMA_VERSION}; {advice}")
+        raise UserError(f"{profile}/verdict.json must have schema_version {SCHEMA_VERSION}; {advice}")
     if not isinstance(verdict.get("uses"), dict) or not isinstance(verdict.get("points"), list):
-        raise UserError(f"{profile}/verdict.json is not whole (no `uses` or `points`); {advice}")
+        raise UserError(f"{profile}/verdict.json must have `uses` and `points`; {advice}")
     return verdict

@@ -96,7 +96,7 @@ def machine_table(found: list[Side]) -> pd.DataFrame:
         good = len(results.ok(side.cells))
         own, before = _errors_text(crossover.score(side.points)), _forecast_before(side)
         other = _errors_text(_forecast_from(found[0], side)) if side is not found[0] else ""
-        words = machines.words(side.runs, side.profile)
+        words = machines.description(side.runs, side.profile)
         rows.append([side.name, words, good, len(side.cells) - good, own, before, other])
     return pd.DataFrame(rows, columns=columns)
 
@@ -133,7 +133,7 @@ def machine_paragraphs(found: list[Side]) -> str:
         agreed = agreement_sentence(compare_runs.pairs(found[0].costs, other.costs))
         homes = (results.home(side.runs, side.profile) for side in (found[0], other))
         speed = machines.speeds(found[0].cells, other.cells)
-        lines = machines_sentence(speed, machines.starts(*homes), found[0].name, other.name)
+        lines = machines_sentence(speed, machines.startup_ratio(*homes), found[0].name, other.name)
         parts.append(f"**{other.name}: {agreed}** " + lines.replace("\n", " "))
     return "\n\n".join(parts)
 

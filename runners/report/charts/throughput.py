@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from runners.analyse import summarise
+from runners.analyse.metrics import METRICS
 from runners.report.charts.style import colour_of, named, nothing, panel_width, shape_of
 
 WHO = ["configuration", "engine", "method", "method_name", "workload", "concurrency"]
@@ -61,7 +61,7 @@ def _from_zero(name: str, title: str | None) -> alt.Y:
 
 def _void(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The void cells with their raw value and reason."""
-    void = cells[cells.status != "ok"].rename(columns={summarise.METRICS[metric][0]: metric})
+    void = cells[cells.status != "ok"].rename(columns={METRICS[metric].column: metric})
     return named(void[void[metric].notna()])[[*WHO, "repeat", "reason", metric]]
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners.analyse import forecasts, machines
+from runners.analyse import forecast_sources, forecasts, machines
 from runners.claims import named_values
 from runners.core import paths, provenance
 from runners.core.errors import UserError
@@ -25,10 +25,10 @@ def runs(tmp_path):
 
 
 def test_survival_goes_on_with_the_last_known_share():
-    assert forecasts.extended([0.5, 0.3, 0.2], 2) == [0.5, 0.3]
-    assert forecasts.extended([0.5, 0.25], 4) == pytest.approx([0.5, 0.25, 0.125, 0.0625])
-    assert forecasts.extended([0.4], 3) == pytest.approx([0.4, 0.16, 0.064])
-    assert forecasts.extended([], 2) == [0.0, 0.0] == forecasts.extended([0.0], 2)
+    assert forecast_sources.extended([0.5, 0.3, 0.2], 2) == [0.5, 0.3]
+    assert forecast_sources.extended([0.5, 0.25], 4) == pytest.approx([0.5, 0.25, 0.125, 0.0625])
+    assert forecast_sources.extended([0.4], 3) == pytest.approx([0.4, 0.16, 0.064])
+    assert forecast_sources.extended([], 2) == [0.0, 0.0] == forecast_sources.extended([0.0], 2)
 
 
 def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_first(runs):
@@ -59,7 +59,7 @@ def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions
     chat = made[(made.workload == "chat") & (made.concurrency == 1)].set_index("configuration")
     if "llamacpp-forced-2.0" in chat.index:  # until the sweeps themselves are published they are all to come
         assert chat.loc["llamacpp-forced-2.0", "tokens_per_step"] == 2.0
-    lab = forecasts.Source(paths.PUBLISHED_RUNS, PROFILE)
+    lab = forecast_sources.Source(paths.PUBLISHED_RUNS, PROFILE)
     digest = drafter_files.digest(load(PROFILE), "aligned")
     lengths = [lab.length("vllm", digest, "chat@256", k) for k in (1, 2, 3, 5)]
     assert 1 < lengths[0][0] < lengths[1][0] < lengths[2][0] < lengths[3][0] < 4
@@ -68,12 +68,12 @@ def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions
 
 
 def test_a_longer_context_is_guessed_until_it_is_measured_and_a_point_seen_under_another_name_is_seen(monkeypatch):
-    lab = forecasts.Source(paths.PUBLISHED_RUNS, PROFILE)
-    assert forecasts._prompt("chat@640", [lab]) == lab.prompt("chat") + 640
-    assert forecasts._prompt("nothing@640", [lab]) is None
+    lab = forecast_sources.Source(paths.PUBLISHED_RUNS, PROFILE)
+    assert forecast_sources.prompt_tokens("chat@640", [lab]) == lab.prompt("chat") + 640
+    assert forecast_sources.prompt_tokens("nothing@640", [lab]) is None
     monkeypatch.setattr(forecasts, "sources", lambda profile, runs: [lab])
     made = forecasts.make(load("lab-cpu-sweeps"), "full", paths.LOCAL_RUNS / "nowhere")
-    seen = made.set_index(forecasts.PLACE).seen
+    seen = made.set_index(forecasts.POINT).seen
     assert seen["vllm-eagle3-k3", "chat", 4]  # lab-cpu calls it vllm-eagle3-aligned
     assert not seen["vllm-eagle3-k2", "chat", 4] and not seen["llamacpp-eagle3-k3", "chat@640", 1]
 
@@ -99,9 +99,9 @@ def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
         ({}, None),
     ]:
         (folder / "environment.json").write_text(json.dumps(record))
-        assert forecasts.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == told
+        assert forecast_sources.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == told
     (folder / "environment.json").unlink()
-    assert forecasts.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == now
+    assert forecast_sources.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == now
 
 
 def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
@@ -144,7 +144,7 @@ def test_this_machines_cells_tell_before_another_machines_nearer_ones(runs, monk
     for machine in ("ours", "theirs"):
         here = provenance.identity({"cores": 2, "cpu": machine})
         monkeypatch.setattr(provenance, "machine_id", lambda here=here: here)
-        names[machine] = [s.name for s in forecasts.sources(sweeps, runs)]
+        names[machine] = [s.name for s in forecast_sources.sources(sweeps, runs)]
     assert names["ours"] == ["lab-cpu, this machine", "lab-cpu-sweeps, published"]
     assert names["theirs"] == ["lab-cpu-sweeps, published", "lab-cpu, this machine"]
 

@@ -24,7 +24,7 @@ def swept():
     frame = pd.DataFrame(ROWS, columns=["configuration", "engine", "method", "k", "tokens_per_step", "step_cost"])
     frame = frame.assign(workload="chat", concurrency=1, step_cost_lo=1.0, step_cost_hi=5.0)
     found.costs = frame.assign(speed_up=1.0, speed_up_lo=0.9, speed_up_hi=1.1)
-    found.asked = pd.Series({"llamacpp-forced-2.0": 2.0, "llamacpp-forced-4.0": 4.0})
+    found.synthetic = pd.Series({"llamacpp-forced-2.0": 2.0, "llamacpp-forced-4.0": 4.0})
     found.drafter_of = crossover.drafters("lab-cpu-sweeps")
     return found
 

@@ -157,7 +157,7 @@ def test_other_torn_records_are_refused_in_one_sentence(runs, text):
     home = runs / PROFILE
     (home / BASE / "environment.json").write_bytes(text)
     with pytest.raises(UserError) as error:
-        machines.words(runs, PROFILE)
+        machines.description(runs, PROFILE)
     assert "environment.json" in one_sentence(error)
     (home / BASE / "status.json").write_bytes(text)
     with pytest.raises(UserError) as error:
@@ -172,9 +172,9 @@ def test_other_torn_records_are_refused_in_one_sentence(runs, text):
 def test_odd_but_whole_records_are_read(runs):
     odd = {"hardware": [], "recorded_at": None}
     (runs / PROFILE / BASE / "environment.json").write_text(json.dumps(odd))
-    assert machines.words(runs, PROFILE) == ""
+    assert machines.description(runs, PROFILE) == ""
     (runs / PROFILE / "verdict.json").write_text('{"schema_version": 1}')
-    with pytest.raises(UserError, match="is not whole"):
+    with pytest.raises(UserError, match="must have `uses` and `points`"):
         serve_winner.chosen_by_verdict(profiles_load.load(PROFILE), runs, "throughput")
 
 
@@ -183,7 +183,7 @@ def test_requests_without_their_cells_and_of_another_kind(runs):
     (folder / "cells.jsonl").unlink()
     assert BASE not in set(results.requests(runs, PROFILE).configuration)
     pd.DataFrame({"a": [1]}).to_parquet(folder / "requests.parquet")
-    with pytest.raises(UserError, match="other columns than requests"):
+    with pytest.raises(UserError, match="must have the columns `key` and `prompt_id`"):
         results.requests(runs, PROFILE)
 
 

@@ -93,7 +93,7 @@ def test_a_comparison_says_how_fast_and_how_steady_each_machine_was(tmp_path):
         folder = tmp_path / side / "vllm-base"
         folder.mkdir(parents=True)
         (folder / "timeline.json").write_text(json.dumps([{"ready_seconds": s, "phases": []} for s in seconds]))
-    start = machines.starts(tmp_path / "a", tmp_path / "b")
+    start = machines.startup_ratio(tmp_path / "a", tmp_path / "b")
     assert start == pytest.approx(1.5)  # the median of A's: a first start reads its files from the disk
     told = reproduction_chapter.machines_sentence(found, start)
     assert (

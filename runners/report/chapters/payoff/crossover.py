@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from runners.analyse import step_model, sweeps
-from runners.analyse.crossover import Found, crossover
+from runners.analyse.crossover import Models, crossover
 from runners.analyse.sweeps import ITSELF
 from runners.core import format
 from runners.report.columns import interval_column
@@ -12,7 +12,7 @@ from runners.report.columns import interval_column
 NONE = "all up to 64"  # it pays at every concurrency of the map
 
 
-def coefficients_table(found: Found) -> pd.DataFrame:
+def coefficients_table(found: Models) -> pd.DataFrame:
     """One row an engine and drafter: each coefficient with its interval over the refits, in milliseconds."""
     rows = []
     for engine, (model, _) in found.items():
@@ -24,7 +24,7 @@ def coefficients_table(found: Found) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["engine", "drafter", *step_model.SYMBOLS])
 
 
-def crossovers_table(found: Found) -> pd.DataFrame:
+def crossovers_table(found: Models) -> pd.DataFrame:
     """One row an EAGLE-3 configuration and workload: its accept length and where it stops paying."""
     rows = []
     for engine, (model, points) in found.items():

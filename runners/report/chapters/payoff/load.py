@@ -19,7 +19,7 @@ class Data:
     cells: pd.DataFrame
     requests: pd.DataFrame
     pairs: pd.DataFrame  # examples.beside_base
-    models: crossover.Found  # the step model of each engine, with its points
+    models: crossover.Models  # the step model of each engine, with its points
     held_out: pd.DataFrame  # speed-ups of one concurrency forecast from the others
     ahead: pd.DataFrame  # forecasts made before measuring, of the profile and of its sweeps
     swept: sweeps.Sweeps
