@@ -231,10 +231,10 @@ def test_a_notebook_that_is_none_stops_the_book_in_one_sentence(tmp_path):
 
 
 def test_places_that_cannot_be_written(runs, tmp_path, capsys):
-    with pytest.raises(UserError, match="name another place"):
+    with pytest.raises(UserError, match="give another path with --out"):
         archive.share(profiles_load.load(PROFILE), runs, tmp_path / "nowhere" / "x.tar.gz")
     (tmp_path / "d.tar.gz").mkdir()
-    with pytest.raises(UserError, match="name another place"):
+    with pytest.raises(UserError, match="give another path with --out"):
         archive.share(profiles_load.load(PROFILE), runs, tmp_path / "d.tar.gz")
     assert not list(tmp_path.glob("*.part"))
     (tmp_path / "file").write_text("")
