@@ -25,6 +25,7 @@ def measure(context: CellContext, server: RunningServer, point: Point) -> tuple[
     label, name = points.label(context.name, point), context.name
     progress.emit("cell", label=label, state="begins", configuration=name)
     seen = observe(context, server, point)
+    # Before judging: the floors of equal text hold for all answers of a configuration so far, these included.
     context.to_base += seen.to_base
     context.to_reference += seen.to_reference
     reasons = judge(seen, context, point)
@@ -49,7 +50,7 @@ def measured_row(context: CellContext, point: Point, seen: Observation, reasons:
         drafted=counts.drafted if drafts else None,
         accepted=counts.accepted if drafts else None,
         accepted_per_position=counts.accepted_per_position if drafts else None,
-        server_output_tokens=counts.output_tokens,
+        server_output_tokens=counts.output_tokens,  # beside the client's own count: the two must agree
         # Some engines print a momentary value instead of a count (SGLang's accept length).
         gauges={name: rounded(value) for name, value in counts.gauges.items()},
         started_at=seen.started_at,
@@ -58,6 +59,7 @@ def measured_row(context: CellContext, point: Point, seen: Observation, reasons:
         equal_prefix_share=rounded(np.mean(seen.to_base)) if seen.to_base else None,
         reference_share=rounded(np.mean(seen.to_reference)) if seen.to_reference else None,
         distinct_bigram_ratio=rounded(seen.distinct_bigrams),
+        # Unknown for an attached server: its own processes cannot be told from others.
         neighbour_cores=None if seen.attached else rounded(seen.neighbour_cores),
         steal_share=rounded(seen.steal_share),
         machine_gflops=rounded(context.machine_gflops, 1),
@@ -86,6 +88,7 @@ def _identity(context: CellContext, point: Point) -> dict[str, Any]:
     """Which cell it is: the fields that are known before anything is measured."""
     profile, chosen = context.profile, context.chosen
     key = cell_key.key(profile, context.name, point)
+    # What the key is made from stands in the row again where a reader or an analysis needs it: a hash tells nothing.
     return {
         "key": key,
         "attempt": context.ledger.attempts(key),

@@ -24,7 +24,7 @@ class CellRow(BaseModel):
     Speculation's fields are None without speculation. The order of the fields is the order in the file.
     """
 
-    # Strict: "4" is not a count, and neither is true.
+    # Strict: "4" is not a count, and neither is true. Extra fields are kept: a newer release may have written the row.
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     # Which cell this is.

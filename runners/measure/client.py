@@ -106,6 +106,7 @@ async def _closed_loop(
 
         await asyncio.gather(*(worker(n) for n in range(min(concurrency, len(jobs)))))
         seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
+    # The clock and the CPU time have stopped: parsing is not charged to the client.
     for result, raw in raws:
         _parse_answer(result, b"".join(raw))
     return Loop(results, seconds, cpu)
@@ -125,11 +126,12 @@ async def _stream(client: httpx.AsyncClient, request: dict[str, Any], result: Re
                 now = time.perf_counter() - began
                 raw.append(chunk)
                 if result.first_token_s is None:
+                    # Parsed until the first token only: the first events of a stream carry a role and no text.
                     head += chunk
                     if not _has_token(head):
                         continue
                     result.first_token_s = result.last_token_s = now
-                elif b'content":' in chunk:  # `reasoning_content` too
+                elif b'content":' in chunk:  # `reasoning_content` too; a search of bytes costs far less than JSON
                     # The closing chunks (finish reason, usage) carry no token and must not move the last one.
                     result.last_token_s = now
     except httpx.TimeoutException:
@@ -198,7 +200,7 @@ def body(
         "messages": messages,
         "max_tokens": output_tokens,
         "temperature": temperature,
-        "ignore_eos": True,
+        "ignore_eos": True,  # all configurations answer with equally many tokens, or their times would not compare
         "stream": True,
         "stream_options": {"include_usage": True},
     } | extra

@@ -60,6 +60,7 @@ class Clock:
     def warm_up(self, configuration: str, point: Point) -> float:
         """Expected seconds of the warm-up before a block of cells at this concurrency."""
         tokens = point.requests * self._profile.workload.output_tokens
+        # By the cell's seconds per token. A few seconds in all, so it need not be exact.
         return self.cell(configuration, point) * min(point.concurrency, 4) * WARM_UP_TOKENS / max(tokens, 1)
 
     def start(self, configuration: str) -> float:

@@ -18,6 +18,7 @@ NOT_QUIET = "the machine was not quiet"
 
 def completed(results: list[Result], sent: int) -> str | None:
     """Every request was sent and answered without an error; the first error is quoted."""
+    # Without the failed ones the others had the server to themselves: their speed is another concurrency's.
     failed = [r for r in results if r.error is not None]
     if failed:
         return f"{len(failed)} of {sent} requests failed, first: {failed[0].error}"
@@ -60,6 +61,7 @@ def synthetic_accept_length_held(wanted: float | None, steps: int | None, accept
         return None
     if not steps or accepted is None:
         return f"synthetic acceptance was set to an accept length of {wanted:g}, but the counters show no step"
+    # A release may ignore the setting: the model's own acceptance would then pass for the one that was set.
     shown = accept_length(steps, accepted)
     if abs(shown - wanted) > SYNTHETIC_TOLERANCE * wanted:
         return f"synthetic acceptance was set to an accept length of {wanted:g}, but the counters show {shown:.2f}"
@@ -128,6 +130,7 @@ def capped_at(concurrency: int, cap: int) -> int | None:
 def held_concurrency(peak: float | None, concurrency: int, cap: int) -> str | None:
     """The server's own gauge of running requests reached C, or its cap where that is lower, and no more."""
     expected = min(concurrency, cap)
+    # A cell at C=16 whose server never ran 16 at once is a cell at another concurrency.
     if peak is None:
         return "the server reported no number of running requests"
     if peak > concurrency:

@@ -62,6 +62,7 @@ class Ledger:
 
     def finished(self) -> set[str]:
         """Keys of cells with an `ok` row: they are never measured again. A void cell is."""
+        # A cell may have void attempts beside its good one: they stay in the file, and out of every average.
         return {row["key"] for row in self.rows() if row["status"] == "ok"}
 
     def attempts(self, key: str) -> int:

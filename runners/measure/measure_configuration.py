@@ -24,7 +24,8 @@ from runners.serve.from_profile import running
 from runners.serve.running_server import RunningServer
 from runners.serve.wait_until_ready import ServerDied, ServerStalled
 
-STARTS = 2  # one start and one more after a death
+# One start and one more after a death: one death may be chance (memory, a port); two are the configuration's.
+STARTS = 2
 
 
 @dataclass
@@ -54,6 +55,7 @@ def configuration(
     """
     profile.configuration(name)  # an unknown name is an error before anything else
     ledger = Ledger(runs / profile.name / name)
+    # The points of every depth: a quick run must not set a full run's cells aside.
     planned = [p for d in profile.workload.depths for p in points.points(profile, d, name)]
     moved = ledger.set_aside({cell_key.key(profile, name, p) for p in planned})
     if moved:
@@ -61,6 +63,7 @@ def configuration(
     todo = cell_key.missing(profile, name, depth, runs, round_)
     if not todo:
         return Outcome("measured")
+    # Not only for the files: a second server on this machine would slow both down.
     with alone(runs / profile.name):
         outcome = _outcome(profile, name, depth, runs, todo, strict)
         if outcome.status != "measured" and ledger.finished():
@@ -128,6 +131,7 @@ def _walk(context: CellContext, server: RunningServer, start: Start) -> None:
     """Measure the points that are left, and take each off the list; ends early when the server is of no more use."""
     warm: int | None = None  # the concurrency that the server is warmed up for
     for point in list(start.left):
+        # Once a concurrency: engines compile and allocate for each batch size on first use.
         if point.concurrency != warm:
             warm = point.concurrency
             with progress.span("warm-up", configuration=context.name):

@@ -46,7 +46,7 @@ class PeakRunning(threading.Thread):
     """
 
     def __init__(self, read: Callable[[], float | None], every_s: float = 0.5):
-        super().__init__(daemon=True)
+        super().__init__(daemon=True)  # it must not keep an interrupted program alive
         self._read, self._every, self._end = read, every_s, threading.Event()
         self.peak: float | None = None
 

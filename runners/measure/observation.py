@@ -55,13 +55,16 @@ def observe(context: CellContext, server: RunningServer, point: Point) -> Observ
     profile = context.profile
     jobs = context.jobs(point.prompts(context.prompt_sets[point.workload]), profile.workload.output_tokens)
     slot = slot_field(profile, context.name, point.concurrency)
+    # The warm-up's last step must be in `before`, or it would count as the cell's.
     before = context.settled_counters(server.base_url)
     neighbours = NeighbourMonitor(lambda: _own_cpu_seconds(server))
     peak = PeakRunning(lambda: getattr(context.counters(server.base_url), "running", None))
     sampler = gpus.Sampler()
     started_at = provenance.now()
     snapshot_before = server.snapshot()
+    # An engine without exported counters is counted from what its log gains from here on.
     log_start = server.log_path.stat().st_size if server.log_path else None
+    # The monitors enclose the loop as closely as they can: what runs before and after it is not the cell's.
     sampler.start()
     neighbours.start()
     peak.start()

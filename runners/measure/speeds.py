@@ -16,13 +16,16 @@ def speeds(loop: Loop) -> dict[str, Any]:
     first = [r.first_token_s - r.sent_s for r in answered if r.first_token_s is not None]
     per_token = [seconds for r in answered if (seconds := seconds_per_token(r)) is not None]
     prompts = [r.prompt_tokens for r in answered if r.prompt_tokens is not None]
+    # Of good answers only, over the whole time: a cell with failed requests is void, its speed is shown but not used.
     tokens = sum(int(r.output_tokens or 0) for r in answered)
     sources = {r.count_source for r in answered}
     return {
         "context_tokens": rounded(np.mean(prompts), 1) if prompts else None,
         "output_tokens": tokens,
         "seconds": rounded(loop.seconds),
+        # All streams together, the ramps at both ends included: what a client of C streams gets.
         "output_tokens_per_second": rounded(tokens / loop.seconds, 3) if tokens else None,
+        # Medians, so that one request that waited for a neighbour does not speak for the cell.
         "stream_tokens_per_second_p50": rounded(1 / np.median(per_token), 3) if per_token else None,
         "ttft_ms_p50": rounded(1e3 * np.median(first), 3) if first else None,
         "tpot_ms_p50": rounded(1e3 * np.median(per_token)) if per_token else None,

@@ -24,7 +24,7 @@ def _what_was_started(context: CellContext, server: RunningServer) -> dict[str, 
     """The configuration's part of environment.json. Paths of a person's home and values of secrets are masked."""
     profile, chosen = context.profile, context.chosen
     files = model_files.planned_files(profile, chosen.drafter)
-    line = command(profile, context.name, files, port=0)
+    line = command(profile, context.name, files, port=0)  # the port is any free one: it determines nothing
     spec, reported = profile.engines[chosen.engine], reported_version(chosen.engine, server.base_url)
     # Our own environments are pinned; only a server from elsewhere can be of another version than the profile's.
     ours = not server.attached and spec.environment is not None

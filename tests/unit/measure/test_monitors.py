@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from slowness import wait_for
 
 from runners.measure import monitors
 
@@ -46,17 +47,18 @@ def test_busy_seconds_leave_out_waiting_and_steal():
 
 
 def test_the_peak_is_the_largest_value_seen_and_a_missed_poll_is_none():
-    values = iter([2.0, None, 4.0, 3.0])
-    peak = monitors.PeakRunning(lambda: next(values, None), every_s=0.01)
+    values = [2.0, None, 4.0, 3.0]
+    peak = monitors.PeakRunning(lambda: values.pop(0) if values else None, every_s=0.01)
     peak.start()
-    time.sleep(0.3)
+    assert wait_for(lambda: not values)
     assert peak.stop() == 4.0 and not peak.is_alive()
 
 
 def test_the_peak_of_a_server_that_never_answers_is_unknown():
-    peak = monitors.PeakRunning(lambda: None, every_s=0.01)
+    polls = []
+    peak = monitors.PeakRunning(lambda: polls.append(1), every_s=0.01)
     peak.start()
-    time.sleep(0.05)
+    assert wait_for(lambda: polls)
     assert peak.stop() is None
 
 
