@@ -1,7 +1,7 @@
 """`specverdict new-profile NAME`: look at this machine and write a commented profile for it.
 
-GPUs and their memory, the engines that the given interpreters hold, the target's and the drafter's own configs. What
-could not be seen is written as a comment that says what to fill in; the result parses as a profile in any case.
+It reads the GPUs and their memory, the engines of the given interpreters, and the target's and the drafter's configs.
+What it cannot find gets an example value and a comment CHECK; the result is a valid profile in any case.
 """
 
 import argparse
@@ -25,7 +25,7 @@ LEVELS = [1, 4, 16, 64, 128]
 def write(name: str, target: str | None = None, drafter: str | None = None, pythons: list[str] | None = None) -> int:
     """Write runners/profiles/<name>.yaml; UserError when it exists, or when a folder given cannot be read."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise UserError(f"'{name}' is no name for a profile; use letters, digits, dots, dashes and underscores.")
+        raise UserError(f"A name must hold letters, digits, dots, dashes and underscores only; '{name}' does not.")
     place = paths.PROFILES / f"{name}.yaml"
     if place.exists():
         raise UserError(f"{place.name} exists already; choose another name or edit it.")
@@ -45,7 +45,7 @@ def text(name: str, target: str | None, drafter: str | None, pythons: list[str])
     found = gpus.found() or []
     engines = _engines(pythons)
     lines = [
-        "# Written by new-profile for this machine. Lines marked CHECK could not be seen here: fill them in.",
+        "# Written by new-profile for this machine. Lines marked CHECK hold examples: fill them in.",
         f"title: {json.dumps(_title(target, found))}",
         *_hardware(found),
         *_target(target),
@@ -62,7 +62,7 @@ def _drafter(drafter: str | None) -> list[str]:
         return []
     folder = Path(drafter).resolve()
     if not (folder / "config.json").is_file():
-        raise UserError(f"--drafter {folder} is no drafter's folder (it has no config.json); give another.")
+        raise UserError(f"--drafter {folder} must be a drafter's folder, and has no config.json; give another.")
     return ["drafters:", "  eagle3:", f"    path: {json.dumps(str(folder))}"]
 
 
@@ -74,7 +74,7 @@ def _title(target: str | None, found: list[gpus.Gpu]) -> str:
 def _hardware(found: list[gpus.Gpu]) -> list[str]:
     memory = psutil.virtual_memory().total / 2**30
     if not found:
-        what = f"{os.cpu_count()} CPU cores, {memory:.0f} GiB of memory; no GPU could be looked at"
+        what = f"{os.cpu_count()} CPU cores, {memory:.0f} GiB of memory; no GPU was found"
         return ["hardware:", f"  description: {what}", f"  cpu_cores: {os.cpu_count()}"]
     return [
         "hardware:",
@@ -100,7 +100,7 @@ def _target(target: str | None) -> list[str]:
         ]
     folder = Path(target).resolve()
     if folder.suffix == ".gguf" or not (folder / "config.json").is_file():
-        raise UserError(f"{folder} is no Hugging Face folder (it has no config.json); give the model's folder.")
+        raise UserError(f"{folder} must be a Hugging Face folder, and has no config.json; give the model's folder.")
     config = files.read_json(folder / "config.json", dict, "copy the model again")
     inner = checkpoint.text_config(config)
     size = sum(p.stat().st_size for p in folder.glob("*.safetensors"))
@@ -150,9 +150,7 @@ def _engine_lines(engines: dict[str, tuple[str, str]], count: int) -> list[str]:
 
 
 def _configurations(engines: dict[str, tuple[str, str]], drafter: bool) -> list[str]:
-    lines = [
-        "configurations:             # the cap on running requests is always explicit: engines change it otherwise"
-    ]
+    lines = ["configurations:             # the cap is always given: an engine's default depends on speculation"]
     for kind in engines or offered():
         methods = {"base": [], "ngram": ["    method: ngram", f"    k: {offered()[kind].ngram_k}"]}
         if drafter:

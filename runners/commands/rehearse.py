@@ -1,9 +1,9 @@
 """`specverdict rehearse --profile NAME`: the whole report of a profile against stand-in engines.
 
-It proves the plumbing before anybody spends a long load on it: every configuration's command line, load phases, cap,
+It tries everything but the engines before a long load is spent: each configuration's command line, load phases, cap,
 counters, cells, gates, notebooks and the book. Engines are runners/standins/engine.py at the pace of the reported
-table, loads are compressed and answers short. Everything is marked simulated, lives in build/rehearsal/ and is
-refused by `publish`, `readme` and the claims.
+table; loads take seconds and answers are short. Everything is marked simulated and written to build/rehearsal/, and
+`publish`, `readme` and the claims refuse it.
 """
 
 import argparse
@@ -27,9 +27,9 @@ STANDIN = SCRIPTS.parent / "standins" / "engine.py"
 FOLDER = paths.BUILD / "rehearsal"
 OUTPUT_TOKENS = 64
 LOAD_SECONDS = 2.0
-STEP_COST = 1.6  # of a speculative step, where the reported table has no such row
-LENGTH = 2.5  # accept length of a drafter that the reported table does not know
-FULL = 128
+STEP_COST = 1.6  # step-cost ratio, where the reported table has no such row
+LENGTH = 2.5  # accept length, where the reported table has no such drafter
+FULL = 128  # concurrency of the reported table's second column
 FAULTS = ("die", "stall", "lie")
 
 
@@ -46,7 +46,7 @@ def write(profile: Profile, faults: bool = False) -> Path:
     other = sorted({c.engine for c in profile.configurations.values()} - set(stand_ins))
     if other:
         raise UserError(
-            f"Profile {profile.name} serves {other[0]}, for which there is no stand-in (only {', '.join(stand_ins)})."
+            f"Profile {profile.name} serves {other[0]}, which has no stand-in; use {' or '.join(stand_ins)}."
         )
     FOLDER.mkdir(parents=True, exist_ok=True)
     content = profile.model_dump(mode="json")
@@ -79,7 +79,7 @@ def write(profile: Profile, faults: bool = False) -> Path:
 
 
 def _folder(name: str) -> Path:
-    """A small folder where the real weights would lie."""
+    """A small folder in place of the real weights."""
     place = FOLDER / "files" / name
     place.mkdir(parents=True, exist_ok=True)
     (place / "config.json").write_text('{"model_type": "stand-in"}\n')
@@ -87,7 +87,10 @@ def _folder(name: str) -> Path:
 
 
 def speeds(name: str, engine: str, method: str) -> dict[str, float]:
-    """The pace of a configuration: the reported table's where it has the row, else made up from its engine's base."""
+    """The pace of a configuration: the reported table's where it has the row, else estimated from its engine's base.
+
+    Seconds of a step at one and at `full` running requests, tokens of a verification step, seconds of a load.
+    """
     case = reported.case().set_index("configuration")
     base = reported.base_row(case.reset_index(), engine)
     one, full = (base.single_stream_tok_s, base.c128_tok_s) if base is not None else (60.0, 2000.0)
@@ -103,7 +106,7 @@ def speeds(name: str, engine: str, method: str) -> dict[str, float]:
     if name in case.index and case.loc[name].accept_length == case.loc[name].accept_length:
         row = case.loc[name]
         length = float(row.accept_length)
-        # Its cap held 48 requests while 128 were asked for: the reported throughput is of 48.
+        # Its cap let 48 of the 128 requests run: the reported throughput is that of 48.
         capped = {"step_s_1": length / row.single_stream_tok_s, "step_s_full": 48 * length / row.c128_tok_s, "full": 48}
         return found | capped | {"accept_length": length}
     dearer = {key: found[key] * STEP_COST for key in ("step_s_1", "step_s_full")}
@@ -111,7 +114,7 @@ def speeds(name: str, engine: str, method: str) -> dict[str, float]:
 
 
 def _add_faults(content: dict, profile: Profile) -> None:
-    """One more configuration a fault: a stand-in that dies, stalls or answers the same word for ever."""
+    """A further configuration for each fault: a stand-in that dies, stalls, or repeats one word."""
     name = next((n for n in profile.configurations if not profile.drafts(n)), None)
     if name is None:
         raise UserError(f"Profile {profile.name} has no configuration that does not draft: --faults needs one.")

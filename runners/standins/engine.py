@@ -1,9 +1,9 @@
 """A stand-in for SGLang or vLLM in a rehearsal: an engine's lines, caps, counters and pace, and no model.
 
     python engine.py sglang|vllm [--fault die|stall|lie] ENGINE'S OWN FLAGS...
-It takes the engine's command line as it is, loads in compressed time, caps running requests at what the command said,
-streams words at the pace in REHEARSAL_SPEEDS (JSON: step_s_1, step_s_full, full, accept_length, load_s), and tells
-/metrics, /server_info and /version as the engine does. Standard library only. Nothing it says was measured.
+It takes the engine's own command line, prints its load lines in compressed time, keeps to the cap on running requests,
+streams words at the pace in REHEARSAL_SPEEDS (JSON: step_s_1, step_s_full in seconds, full, accept_length, load_s), and
+answers /metrics, /server_info and /version as the engine does. Standard library only. Nothing it says was measured.
 """
 
 import argparse
@@ -21,6 +21,7 @@ WORDS = """harbour engine lantern copper meadow signal winter paper river garden
 forest letter morning canvas island thunder ladder orchard pebble quarry saddle timber valley anchor basket candle
 desert ember feather glacier hammer ivory jungle kernel lemon mirror needle ocean pillar quilt ribbon summit tunnel
 """.split()
+OWN_K = 3  # draft tokens where the command line names none
 
 
 def flags(words: list[str]) -> dict[str, str]:
@@ -43,11 +44,12 @@ class Engine:
         self.kind, self.speeds = kind, speeds
         self.speculative = json.loads(given.get("speculative-config") or "{}")
         if kind == "vllm":
-            self.k = int(self.speculative.get("num_speculative_tokens", 0))
+            self.k = int(self.speculative.get("num_speculative_tokens", OWN_K if self.speculative else 0))
             self.cap = int(given.get("max-num-seqs", 128))
         else:
-            self.k = int(given["speculative-num-draft-tokens"]) - 1 if "speculative-algorithm" in given else 0
-            # Its own default when speculation is on and the user gives none.
+            tokens = int(given.get("speculative-num-draft-tokens", OWN_K + 1))  # the bonus position counted in
+            self.k = tokens - 1 if "speculative-algorithm" in given else 0
+            # SGLang's defaults with and without speculation.
             self.cap = int(given.get("max-running-requests", 48 if self.k else 2048))
         self.interval = int(given.get("decode-log-interval", 40))
         self.waiting: queue.SimpleQueue = queue.SimpleQueue()
@@ -59,13 +61,13 @@ class Engine:
         self.random = random.Random(7)
 
     def step_seconds(self, batch: int) -> float:
-        """Linear in the running batch between the two reported points."""
+        """Of one step in seconds: linear in the running batch between the two points that were reported."""
         s = self.speeds
         share = (batch - 1) / max(s["full"] - 1, 1)
         return s["step_s_1"] + share * (s["step_s_full"] - s["step_s_1"])
 
     def draws(self) -> int:
-        """Drafts accepted in one step: a chance per position that gives the accept length asked for."""
+        """Drafts accepted in one step: each position with one chance, such that the mean is the accept length."""
         wanted, chance = self.speeds["accept_length"], 0.0
         for _ in range(40):  # 1 + p + p^2 + ... + p^K = accept length
             total = sum(chance**i for i in range(self.k + 1))
@@ -183,7 +185,7 @@ def metrics(engine: Engine) -> str:
 
 
 def text_of(prompt: str) -> list[str]:
-    """Words that depend on the prompt alone: speculation must not change them."""
+    """Words that depend on the prompt alone: at temperature 0 speculation does not change an answer."""
     seed = random.Random(hashlib.sha256(prompt.encode()).digest())
     return [seed.choice(WORDS) for _ in range(4096)]
 

@@ -1,7 +1,7 @@
 """`specverdict preflight`: what would fail, looked at in seconds, before a long load begins.
 
 Model folder, drafter, memory, GPUs and their paths, port, engine and its version, SGLang's patch, the command line
-by the engine's own parser. What this machine cannot show is said; nothing is started, made or fetched.
+by the engine's own parser. It says what it could not check here. Nothing is started, made or fetched.
 """
 
 import argparse

@@ -19,9 +19,10 @@ from runners.serve.ports import check_port
 
 
 def check(profile: Profile, name: str) -> Iterator[Finding]:
+    """Findings of one configuration, in the order in which a start would meet them."""
     chosen = profile.configuration(name)
     if chosen.attach:
-        yield Finding("note", f"attaches to {chosen.attach.url}: its own process is not looked at")
+        yield Finding("note", f"attaches to {chosen.attach.url}: its own process is not checked")
         return
     spec = profile.engines[chosen.engine]
     if spec.port:
@@ -44,7 +45,7 @@ def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
         yield Finding("note", f"environment {spec.environment} is not made yet: `make report` makes it")
         return
     if spec.command:
-        yield Finding("note", f"started by {spec.command[0]}: its version is asked when it runs")
+        yield Finding("note", f"started by {spec.command[0]}: its version is read when it runs")
         return
     python = spec.python or str(environments.python_of(spec.environment or ""))
     version = installed_version(python, chosen.engine)
@@ -60,7 +61,7 @@ def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
 
 
 def _draft_model(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
-    """A whole model drafts: it has to be there, and to write the target's tokens."""
+    """A model or a checkpoint drafts: it must be there, and have the target's vocabulary."""
     path = files.drafter(engine(chosen.engine).serves)
     if path is None or not path.exists():
         yield Finding("blocker", f"draft model {chosen.drafter} is not at {path}", "put it there, or set its path")
@@ -83,7 +84,7 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
             yield Finding("blocker", f"drafter {chosen.drafter} is not at {folder}", "put it there, or set its path")
         return
     if not (folder / "model.safetensors").is_file() and any(folder.glob("*.bin")) or any(folder.glob("*-of-*")):
-        words = f"drafter {chosen.drafter} keeps its weights in another form: they were not held against the target"
+        words = f"drafter {chosen.drafter} keeps its weights in another form: they were not compared with the target's"
         yield Finding("warning", words, "convert it to one safetensors file to have it checked (pickles are not read)")
         return
     try:
@@ -93,7 +94,7 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
         return
     target = read_text_config(files.folder) if files.folder else None
     if target is None:
-        yield Finding("note", "the target's config is not here: the drafter was not held against it")
+        yield Finding("note", "the target's config is not here: the drafter was not compared with it")
         return
     yield from compatibility.check(drafter, target, profile.target.context_length)
     own, asked = drafter.config.get("max_position_embeddings"), profile.target.context_length

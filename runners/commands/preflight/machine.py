@@ -1,4 +1,4 @@
-"""Pre-flight of the machine: cores, memory, disk, GPUs and the paths between them, against the profile."""
+"""Pre-flight of the machine: cores, memory, disk, GPUs and the paths between them, compared with the profile's."""
 
 import os
 import shutil
@@ -10,10 +10,11 @@ from runners.core import gpus, paths
 from runners.core.finding import Finding
 from runners.profiles.profile import Profile
 
-ROOM = 1.05  # weights take a little more than their files: buffers, alignment
+ROOM = 1.05  # weights take a little more memory than disk: buffers, alignment
 
 
 def check(profile: Profile) -> Iterator[Finding]:
+    """Findings of this machine against the profile's `hardware` and the size of its target."""
     hardware, here = profile.hardware, gpus.found()
     weights_gib = profile.target.bytes_on_disk * ROOM / 2**30
     if hardware.gpus:
@@ -25,7 +26,7 @@ def check(profile: Profile) -> Iterator[Finding]:
         yield Finding("warning", words, "figures will not compare with the published ones")
     free = psutil.virtual_memory().available / 2**30
     if not hardware.gpus and free < 8 * weights_gib:
-        # A quarter of the size on disk in INT4 becomes fp32 for vLLM's CPU build, and the report itself needs some.
+        # INT4 weights become eight times as large in fp32, which vLLM's CPU build serves.
         words = f"{free:.1f} GiB of memory are free; about {8 * weights_gib:.1f} are needed to serve in fp32"
         yield Finding("warning" if free > 4 * weights_gib else "blocker", words, "close other programs")
     room = shutil.disk_usage(paths.ROOT).free / 2**30

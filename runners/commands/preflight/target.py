@@ -1,4 +1,4 @@
-"""Pre-flight of the target's files: is the model folder whole, is it the profile's model, how long will it load?"""
+"""Pre-flight of the target's files: is the folder complete, is it the profile's model, how long will a load take?"""
 
 import json
 import os
@@ -11,10 +11,11 @@ from runners.core.finding import Finding
 from runners.profiles.profile import Profile
 from runners.serve import model_files
 
-PROBE_BYTES = 64 << 20
+PROBE_BYTES = 64 << 20  # 64 MiB: enough to time a disk, short enough for a check of seconds
 
 
 def check(profile: Profile) -> Iterator[Finding]:
+    """Findings of the target's files; nothing is fetched, and weights are read only to time the disk."""
     target = profile.target
     files = model_files.planned_files(profile)
     if target.package:
@@ -23,22 +24,22 @@ def check(profile: Profile) -> Iterator[Finding]:
         else:
             yield Finding("note", f"{target.name} is not in the cache: `make report` fetches and checks it")
         return
-    place = Path(target.path or "")
-    if not place.exists():
-        yield Finding("blocker", f"the target is not at {place}", f"put it there, or set target.path in {profile.name}")
+    path = Path(target.path or "")
+    if not path.exists():
+        yield Finding("blocker", f"the target is not at {path}", f"put it there, or set target.path in {profile.name}")
         return
-    if place.is_file():
-        if place.stat().st_size != target.bytes_on_disk:
-            words = f"{place.name} has {place.stat().st_size:,} bytes, the profile says {target.bytes_on_disk:,}"
+    if path.is_file():
+        if path.stat().st_size != target.bytes_on_disk:
+            words = f"{path.name} has {path.stat().st_size:,} bytes, the profile says {target.bytes_on_disk:,}"
             yield Finding("warning", words, "copy it again, or correct bytes_on_disk")
         return
-    yield from model_folder(place, target.bytes_on_disk)
-    yield from _config(place, profile)
-    yield from _speed(place, target.bytes_on_disk)
+    yield from model_folder(path, target.bytes_on_disk)
+    yield from _config(path, profile)
+    yield from _speed(path, target.bytes_on_disk)
 
 
 def model_folder(folder: Path, expected_bytes: int | None = None) -> Iterator[Finding]:
-    """Is a Hugging Face folder whole? Every shard of the index is there and as long as its own header says."""
+    """Is a Hugging Face folder complete? Every shard of its index is there and as long as the shard's header says."""
     for name in ("config.json", "tokenizer_config.json"):
         if not (folder / name).is_file():
             yield Finding("blocker", f"{folder.name} has no {name}", "copy the whole model folder")
@@ -67,7 +68,7 @@ def model_folder(folder: Path, expected_bytes: int | None = None) -> Iterator[Fi
         size, wanted = (folder / name).stat().st_size, shard_bytes(folder / name)
         total += size
         if wanted is None:
-            yield Finding("blocker", f"{name} is no safetensors file", "copy it again")
+            yield Finding("blocker", f"{name} is not a safetensors file", "copy it again")
         elif size != wanted:
             words = f"{name} has {size:,} bytes, its header says {wanted:,}: it is cut off or still being written"
             yield Finding("blocker", words, "copy it again")
@@ -97,7 +98,7 @@ def _config(folder: Path, profile: Profile) -> Iterator[Finding]:
 
 
 def _speed(folder: Path, expected_bytes: int) -> Iterator[Finding]:
-    """What the load will take by this disk: a long load is then not taken for a hang."""
+    """How long the load will take from this disk, so that nobody takes a long load for a hang."""
     largest = max(folder.glob("*.safetensors"), key=lambda p: p.stat().st_size, default=None)
     if largest is None or largest.stat().st_size < PROBE_BYTES:
         return

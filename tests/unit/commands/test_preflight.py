@@ -46,7 +46,7 @@ def test_a_whole_folder_has_no_blocker(folder):
     [
         (lambda f: (f / "model-2.safetensors").unlink(), "1 of 2 shards of the index are missing, first model-2"),
         (lambda f: shard(f / "model-1.safetensors", cut=100), "cut off or still being written"),
-        (lambda f: (f / "model-1.safetensors").write_bytes(b"nothing"), "is no safetensors file"),
+        (lambda f: (f / "model-1.safetensors").write_bytes(b"nothing"), "is not a safetensors file"),
         (lambda f: (f / "config.json").unlink(), "has no config.json"),
         (lambda f: (f / "model.safetensors.index.json").write_text("{"), "cannot be read"),
     ],

@@ -255,7 +255,7 @@ def test_a_model_whose_config_holds_nulls_still_gives_a_profile(tmp_path):
     (folder / "config.json").write_text("[]")
     with pytest.raises(UserError, match="must hold a mapping"):
         new_profile.text("mine", str(folder), None, [])
-    with pytest.raises(UserError, match="no drafter's folder"):
+    with pytest.raises(UserError, match="must be a drafter's folder"):
         new_profile.text("mine", None, str(tmp_path / "/nope: x #"), [])
     shutil.rmtree(folder)
 

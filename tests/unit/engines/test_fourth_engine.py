@@ -100,6 +100,7 @@ def profile(tmp_path):
     return str(file)
 
 
+@pytest.mark.slow
 def test_a_fourth_engine_is_measured(plugins, tmp_path):
     found = load(profile(tmp_path))
     assert registry.names() == ["llamacpp", "sglang", "toy", "vllm"]

@@ -175,7 +175,7 @@ def test_a_new_profile_parses_and_says_what_to_check(profiles, monkeypatch, foun
         new_profile.write("my-box")
 
 
-@pytest.mark.parametrize("name, target, said", [("../x", None, "is no name"), ("box", "/nowhere", "no config.json")])
+@pytest.mark.parametrize("name, target, said", [("../x", None, "must hold"), ("box", "/nowhere", "no config.json")])
 def test_a_profile_that_cannot_be_written_leaves_nothing(profiles, name, target, said):
     with pytest.raises(UserError, match=said):
         new_profile.write(name, target)
