@@ -31,6 +31,7 @@ def test_survival_goes_on_with_the_last_known_share():
     assert forecast_sources.extended([], 2) == [0.0, 0.0] == forecast_sources.extended([0.0], 2)
 
 
+@pytest.mark.slow
 def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_first(runs):
     profile = load(PROFILE)
     count = forecasts.write(profile, "full", runs)
@@ -53,6 +54,7 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     assert LATE not in set(forecasts.make(profile, "full", runs).configuration)
 
 
+@pytest.mark.slow
 def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions():
     sweeps = load("lab-cpu-sweeps")
     made = forecasts.make(sweeps, "full", paths.LOCAL_RUNS / "nowhere")
@@ -67,6 +69,7 @@ def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions
     assert lab.length("vllm", "another drafter", "chat", 3) is None
 
 
+@pytest.mark.slow
 def test_a_longer_context_is_guessed_until_it_is_measured_and_a_point_seen_under_another_name_is_seen(monkeypatch):
     lab = forecast_sources.Source(paths.PUBLISHED_RUNS, PROFILE)
     assert forecast_sources.prompt_tokens("chat@640", [lab]) == lab.prompt("chat") + 640
@@ -85,6 +88,7 @@ def test_forecasts_of_the_first_form_stay_as_they_were_made():
     assert len(first) and first.speed_up.notna().all() and first.prompt.isna().all()
 
 
+@pytest.mark.slow
 def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
     """The record beside the cells says which drafter they were served with; the profile names today's."""
     folder, profile = runs / PROFILE / "vllm-eagle3-aligned", load(PROFILE)
@@ -104,6 +108,7 @@ def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
     assert forecast_sources.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == now
 
 
+@pytest.mark.slow
 def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
     def note(**hardware):
         for folder in (runs / PROFILE).iterdir():
@@ -131,6 +136,7 @@ def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
         assert not forecasts.scored(runs, PROFILE).elsewhere.astype(bool).any()
 
 
+@pytest.mark.slow
 def test_this_machines_cells_tell_before_another_machines_nearer_ones(runs, monkeypatch, tmp_path):
     sweeps = load("lab-cpu-sweeps")
     far = tmp_path / "published"

@@ -67,6 +67,7 @@ def test_runs_without_a_point_in_common_say_so(tmp_path):
         compare_command.show(str(tmp_path), str(tmp_path), "lab-cpu")
 
 
+@pytest.mark.slow
 def test_published_runs_agree_with_themselves(capsys):
     assert compare_command.show("published", "published", "lab-cpu") == 0
     assert ", 0 differ" in capsys.readouterr().out
