@@ -63,6 +63,7 @@ def test_void_repeat_is_left_out(costs):
     assert row.step_cost == pytest.approx(1.25, rel=0.05)
 
 
+@pytest.mark.slow
 def test_within_the_run(tmp_path):
     runs = synthetic_runs.write(tmp_path, repeats=1, prompts=16)
     costs = step_cost.step_costs(results.cells(runs, PROFILE), results.requests(runs, PROFILE))
@@ -71,6 +72,7 @@ def test_within_the_run(tmp_path):
     assert row.tokens_per_step / row.step_cost == pytest.approx(row.decode_speed_up)
 
 
+@pytest.mark.slow
 def test_without_a_base_there_is_no_ratio(frames):
     cells, requests = frames
     costs = step_cost.step_costs(cells[cells.configuration != "vllm-base"], requests)

@@ -61,6 +61,7 @@ def test_side_and_map():
     assert intervals.nothing().side == 0
 
 
+@pytest.mark.slow
 def test_summary_counts_voids_and_leaves_them_out(five):
     cells, requests = five
     summary = summarise.summarise(cells, requests)
@@ -72,6 +73,7 @@ def test_summary_counts_voids_and_leaves_them_out(five):
     assert (summary.throughput_lo <= summary.throughput).all() and (summary.throughput <= summary.throughput_hi).all()
 
 
+@pytest.mark.slow
 def test_few_repeats_resample_requests_and_say_so(one):
     summary = summarise.summarise(*one)
     measured = summary[summary.n_repeats > 0]
@@ -81,6 +83,7 @@ def test_few_repeats_resample_requests_and_say_so(one):
         assert (measured[metric] <= measured[f"{metric}_hi"]).all()
 
 
+@pytest.mark.slow
 def test_the_pool_within_a_run_resamples_each_workload_for_itself(one):
     cells, requests = one
     summary = summarise.summarise(cells, requests, with_pooled=True)
@@ -145,6 +148,7 @@ def test_ratio_on_other_prompts_is_not_paired(five):
     assert not found.paired and found.unit == intervals.REPEATS and found.lo < found.point < found.hi
 
 
+@pytest.mark.slow
 def test_a_ratio_holds_what_the_machine_itself_moved(five):
     cells, requests = five
     as_measured = over_base(cells, requests, "vllm-ngram", "edit", 4)
@@ -162,6 +166,7 @@ def test_a_ratio_holds_what_the_machine_itself_moved(five):
     assert step_cost.step_costs(pd.concat([own, base]), requests).step_cost_lo.notna().any()
 
 
+@pytest.mark.slow
 def test_the_machines_speed_is_a_number_of_this_machine():
     assert 0 < machine_speed.gflops() < float("inf")
 

@@ -111,6 +111,7 @@ def test_flip(row, said):
     assert said in explain.flip(row)
 
 
+@pytest.mark.slow
 def test_best_per_use(found):
     single, many = found["uses"]["single_stream"], found["uses"]["throughput"]
     assert single["configuration"].startswith("llamacpp") and single["concurrency"] == 1
