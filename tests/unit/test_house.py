@@ -5,6 +5,7 @@ import functools
 import importlib
 import json
 import shlex
+import tomllib
 
 import pytest
 from importlinter.cli import lint_imports
@@ -15,6 +16,8 @@ from runners.engines import registry
 
 SOURCES = sorted((ROOT / "runners").rglob("*.py"))
 ROOMS = sorted(p for p in (ROOT / "runners").iterdir() if p.is_dir() and any(p.glob("*.py")))
+# Typed throughout, without an exception (pyproject.toml).
+STRICT_ROOMS = ("core", "readers", "profiles", "engines", "serve", "measure")
 MODULE_LINES, FUNCTION_LINES = 300, 60
 # A function may be longer when cutting it costs more than it explains: path and name -> why.
 LONG_FUNCTIONS = {
@@ -108,3 +111,12 @@ def test_nothing_is_left_to_do_in_a_docstring_or_comment():
 def test_a_notebook_source_carries_no_outputs(path):
     for cell in json.loads(path.read_text())["cells"]:
         assert not cell.get("outputs") and cell.get("execution_count") is None
+
+
+def test_nothing_is_left_out_of_the_type_check_in_the_strict_rooms():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    assert settings["strict"]
+    left_out = [module for o in settings["overrides"] if len(o) > 2 or "ignore_errors" in o for module in o["module"]]
+    assert not [module for module in left_out if module.split(".")[1] in STRICT_ROOMS]
+    ignored = [short(p) for p in SOURCES if short(p).split("/")[0] in STRICT_ROOMS and "# type: " in p.read_text()]
+    assert not ignored

@@ -139,6 +139,7 @@ def test_what_is_missing_is_said(found):
     assert "`vllm-eagle3-untrained`: not measured here" in verdict_chapter.readme_section(found)
 
 
+@pytest.mark.slow
 def test_a_configuration_without_every_workload_cannot_win_the_pool(runs):
     cells, requests = results.cells(runs, PROFILE), results.requests(runs, PROFILE)
     cells.loc[(cells.configuration == "vllm-ngram") & (cells.workload == "chat"), "status"] = "void"
