@@ -26,9 +26,11 @@ class Source:
         self.name = f"{profile}, {'published' if runs == paths.PUBLISHED_RUNS else 'this machine'}"
         self.cells = results.cells(runs, profile)
         plan = load.load_if_known(profile)
-        configurations = plan.configurations.items() if plan else ()
         home = results.home(runs, profile)
-        self.drafter_of = {n: _served_drafter(plan, c.drafter, home / n) for n, c in configurations if c.drafter}
+        self.drafter_of: dict[str, str | None] = {}
+        if plan is not None:
+            drafters = {n: c.drafter for n, c in plan.configurations.items() if c.drafter}
+            self.drafter_of = {n: _served_drafter(plan, drafter, home / n) for n, drafter in drafters.items()}
         self.machine = " ".join(sorted(machines.identities(runs, profile)))
 
     @functools.cached_property
