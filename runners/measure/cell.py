@@ -59,7 +59,7 @@ def measured_row(context: CellContext, point: Point, seen: Observation, reasons:
         equal_prefix_share=rounded(np.mean(seen.to_base)) if seen.to_base else None,
         reference_share=rounded(np.mean(seen.to_reference)) if seen.to_reference else None,
         distinct_bigram_ratio=rounded(seen.distinct_bigrams),
-        # Unknown for an attached server: its own processes cannot be told from others.
+        # Unknown for an attached server: its own processes cannot be distinguished from others.
         neighbour_cores=None if seen.attached else rounded(seen.neighbour_cores),
         steal_share=rounded(seen.steal_share),
         machine_gflops=rounded(context.machine_gflops, 1),

@@ -26,7 +26,7 @@ from runners.readers.registry import reader
 from runners.serve import model_files
 from runners.serve.running_server import RunningServer
 
-SETTLE_SECONDS = 5.0
+SETTLE_SECONDS = 5.0  # the longest wait for a server to come to rest
 
 
 @dataclass
@@ -74,13 +74,13 @@ class CellContext:
         """Does the engine export its counters? SGLang prints them in its log, and its gauges are stale at rest."""
         return engine(self.chosen.engine).counters_in_metrics
 
-    def jobs(self, asked: Iterable[Prompt], output_tokens: int) -> list[Job]:
+    def jobs(self, to_send: Iterable[Prompt], output_tokens: int) -> list[Job]:
         """A request for each prompt, in this engine's form."""
         # An attached server may have a name of its own for the target.
         model = (self.chosen.attach.model if self.chosen.attach else None) or self.profile.target.name
         temperature = self.profile.workload.temperature
         return [
-            Job(p.id, body(model, list(p.messages), output_tokens, temperature, self.request_fields)) for p in asked
+            Job(p.id, body(model, list(p.messages), output_tokens, temperature, self.request_fields)) for p in to_send
         ]
 
     def warm_up(self, server: RunningServer, point: Point) -> str | None:

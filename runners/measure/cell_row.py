@@ -45,7 +45,7 @@ class CellRow(BaseModel):
     forced_accept_length: Amount | None = None  # synthetic acceptance: tokens a step that the engine was set to
     simulated: bool = False  # measured against a stand-in engine
     max_running_requests: Count | None = None  # the server's cap on running requests
-    output_tokens_per_request: Count | None = None  # asked for in each request
+    output_tokens_per_request: Count | None = None  # requested in each request's `max_tokens`
     requests: Count | None = None
 
     # What the client saw; medians (p50) are over requests.

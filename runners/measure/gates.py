@@ -69,7 +69,7 @@ def synthetic_accept_length_held(wanted: float | None, steps: int | None, accept
 
 
 def distinct_bigrams(texts: list[str]) -> float | None:
-    """Distinct neighbouring word pairs over all pairs, averaged over the answers; 1 is no repetition.
+    """Distinct neighbouring word pairs over all pairs, averaged over the answers; 1 means no repetition.
 
     None when no answer has four pairs: too few to call a repetition.
     """

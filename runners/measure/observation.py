@@ -24,7 +24,7 @@ class Observation:
     loop: Loop  # the client's requests
     before: Counters | None = None  # the server's counters, settled
     after: Counters | None = None
-    counts: Counters = field(default_factory=Counters)  # over the cell; empty when they cannot be told
+    counts: Counters = field(default_factory=Counters)  # over the cell; empty when they are not known
     count_fault: str | None = None  # why the counts cannot be used
     running_peak: float | None = None  # most requests at once, by the server's own gauge
     server_cores: float | None = None  # CPU of the server's processes; None for an attached server

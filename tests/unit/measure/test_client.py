@@ -48,20 +48,20 @@ def test_four_time_stamps_and_counts(fake):
     assert loop.client_cpu_s > 0
 
 
-def test_each_place_of_the_loop_keeps_its_slot(fake):
+def test_each_worker_keeps_its_slot(fake):
     with fake("--token-s", "0.005") as server:
         loop = client.closed_loop(server.base_url, jobs(6, 4), 2, WAIT_S, "id_slot")
-    places = [set(r.text.split()) for r in loop.results]
-    assert all(len(p) == 1 for p in places) and set.union(*places) == {"slot-0", "slot-1"}
-    for place in ({"slot-0"}, {"slot-1"}):  # one after the other in a slot
-        own = [r for r, p in zip(loop.results, places, strict=True) if p == place]
+    slots = [set(r.text.split()) for r in loop.results]
+    assert all(len(s) == 1 for s in slots) and set.union(*slots) == {"slot-0", "slot-1"}
+    for slot in ({"slot-0"}, {"slot-1"}):  # one after the other in a slot
+        own = [r for r, s in zip(loop.results, slots, strict=True) if s == slot]
         assert all(a.last_token_s <= b.sent_s for a, b in zip(own, own[1:], strict=False))
 
 
-def test_slots_are_kept_where_an_engine_has_more_than_are_asked_for():
+def test_slots_are_kept_where_an_engine_has_more_than_are_needed():
     lab = load.load("lab-cpu")
-    asked = [command.slot_field(lab, "llamacpp-base", c) for c in (1, 4, 16)]
-    assert asked == [None, "id_slot", None]
+    fields = [command.slot_field(lab, "llamacpp-base", c) for c in (1, 4, 16)]
+    assert fields == [None, "id_slot", None]
     assert command.slot_field(lab, "vllm-base", 4) is None
     point = points.Point("chat", 4, 0, 0, 8)  # what a cell was measured without is another cell
     assert cell_key.key_facts(lab, "llamacpp-base", point)["place_field"] == "id_slot"

@@ -6,7 +6,6 @@ import os
 import pytest
 
 from runners.core.errors import UserError
-from runners.core.files import KeptRows
 from runners.measure.cell_key import hash_facts
 from runners.measure.cell_row import CellRow
 from runners.measure.client import Result
@@ -72,17 +71,3 @@ def test_cells_of_other_settings_are_set_aside(tmp_path):
     assert ledger.set_aside({"now"}) == 1 and [r["key"] for r in ledger.rows()] == ["now"]
     assert "before" in (tmp_path / "cells.old.jsonl").read_text()
     assert ledger.set_aside({"now"}) == 0
-
-
-def test_a_group_of_other_facts_gives_way_and_the_rest_stays(tmp_path):
-    place = tmp_path / "rows.jsonl"
-    kept = KeptRows(place, ["name"])
-    kept.replace({"name": "a", "drafter": "old"}, [{"n": 1}, {"n": 2}])
-    kept.replace({"name": "b", "drafter": "old"}, [{"n": 3}])
-    again = KeptRows(place, ["name"])
-    assert again.has({"name": "a", "drafter": "old"}) and not again.has({"name": "a", "drafter": "new"})
-    again.replace({"name": "a", "drafter": "new"}, [{"n": 4}])
-    assert [(r["name"], r["drafter"], r["n"]) for r in KeptRows(place, ["name"]).rows] == [
-        ("b", "old", 3),
-        ("a", "new", 4),
-    ]
