@@ -149,6 +149,7 @@ def test_a_configuration_without_every_workload_cannot_win_the_pool(runs):
     assert edit[0]["configuration"] == "vllm-ngram"
 
 
+@pytest.mark.slow
 def test_write_and_load(runs, found):
     assert store.write(runs, PROFILE) == found == store.load(runs, PROFILE)
     path = runs / PROFILE / "verdict.json"

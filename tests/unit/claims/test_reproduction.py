@@ -39,6 +39,7 @@ def test_a_report_stands_first_and_every_other_set_beside_it(two, monkeypatch):
     assert [side.name for side in other] == [reproduction.HERE, reproduction.PUBLISHED]
 
 
+@pytest.mark.slow
 def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
     found = reproduction.sides(two[0], PROFILE, two[1])
     said = reproduction_chapter.machine_paragraphs(found)
