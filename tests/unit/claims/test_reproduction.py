@@ -58,6 +58,7 @@ def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
     assert list(uses.use) == sorted(uses.use, key=list(dict.fromkeys(uses.use)).index)  # a use's rows stand together
 
 
+@pytest.mark.slow
 def test_ratios_that_differ_come_first_and_are_hollow(two):
     here, place = two
     cells = place / "other-box" / PROFILE / "llamacpp-eagle3-untrained" / "cells.jsonl"
