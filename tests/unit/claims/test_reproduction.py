@@ -79,6 +79,7 @@ def test_ratios_that_differ_come_first_and_are_hollow(two):
     assert "'filled': False" in str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
 
 
+@pytest.mark.slow
 def test_each_claim_has_a_status_on_each_side(two):
     found = reproduction.sides(two[0], PROFILE, two[1])
     table = reproduction_chapter.claims_table(found)
