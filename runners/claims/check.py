@@ -1,17 +1,17 @@
-"""data/claims.yaml: every assertion of the report as data, checked against what was reported and what was measured.
+"""Check every claim of data/claims.yaml against what was reported and what was measured.
 
-A claim of the case is checked by arithmetic on the reported figures; what follows is `consistent` or `corrected`, as
-its author wrote, if the check holds. A claim of the lab is checked on this machine's runs: reproduced, not reproduced,
-void (its cells failed their gates) or not measured here. `twin` sets a measured claim beside a reported one.
+A reported claim is checked by arithmetic on the reported figures: if the check holds, its status is `consistent` or
+`corrected`, as the claim `says`; if not, it does not follow. A measured claim is checked on this machine's runs. It is
+reproduced, not reproduced, void (its cells failed their gates) or not measured here.
 """
 
 from pathlib import Path
 
 from runners.claims import expressions, named_values
 from runners.claims.claim import (
+    CLAIMS,
     DOES_NOT_FOLLOW,
     NOT_REPRODUCED,
-    PLACE,
     REPRODUCED,
     STATUSES,
     VOID,
@@ -25,7 +25,10 @@ from runners.profiles.load import load_if_known
 
 
 def check(claims: list[Claim], profile: str, figures: named_values.NamedValues) -> list[Checked]:
-    """Every claim with its status. Raises UserError for a check that cannot be read or asks for an unknown kind."""
+    """Every claim with its status.
+
+    UserError for a check that is not an expression, or for a reported claim that needs a figure which no file holds.
+    """
     return [_one(claim, profile, figures) for claim in claims]
 
 
@@ -37,22 +40,25 @@ def _one(claim: Claim, profile: str, figures: named_values.NamedValues) -> Check
     except named_values.Void:
         return Checked(claim, VOID)
     except named_values.Missing as missing:
-        if claim.reported:  # a reported figure is a file of the repository: its absence is a typing error
-            raise UserError(f"{PLACE.name}: claim `{claim.id}` asks for {missing}, which no file tells.") from missing
+        if claim.reported:  # reported figures are files of the repository, so a missing one is a typing error
+            raise UserError(
+                f"{CLAIMS.name}: claim `{claim.id}` needs {missing}, which no file in data/reported holds; "
+                "correct the name in its `check`."
+            ) from missing
         return Checked(claim, NOT_MEASURED)
     except (expressions.NotAnExpression, ZeroDivisionError) as error:
-        raise UserError(f"{PLACE.name}: claim `{claim.id}`: {error}.") from error
+        raise UserError(f"{CLAIMS.name}: claim `{claim.id}`: {error}.") from error
     if claim.reported:
         return Checked(claim, claim.says if holds else DOES_NOT_FOLLOW, working)
     return Checked(claim, REPRODUCED if holds else NOT_REPRODUCED, working)
 
 
 def of(runs: str | Path, profile: str) -> list[Checked]:
-    """All claims checked against a profile's runs."""
+    """Every claim of data/claims.yaml with its status on a profile's runs."""
     found = load_if_known(profile)
     if found is not None and found.simulated:
-        # Nothing that a stand-in said may enter a claim, not even one about its own profile.
-        return check(load(), "", named_values.NamedValues(named_values.reported_figures()))
+        # No figure of a stand-in may enter a claim, not even a claim about its own profile.
+        return check(load(), "", named_values.NamedValues(named_values.reported()))
     return check(load(), profile, named_values.of(runs, profile))
 
 

@@ -12,14 +12,14 @@ from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
 from runners.profiles.schema import Strict
 
-PLACE = paths.DATA / "claims.yaml"
+CLAIMS = paths.DATA / "claims.yaml"
 REPRODUCED, NOT_REPRODUCED, VOID = "reproduced", "not reproduced", "void"
 DOES_NOT_FOLLOW = "does not follow"
 STATUSES = (REPRODUCED, NOT_REPRODUCED, VOID, NOT_MEASURED)
 
 
 class Reported(Strict):
-    """What somebody else stated, and where."""
+    """What somebody else stated, and where they stated it."""
 
     value: str
     source: str  # a file of data/reported/ or a key of book/references.bib
@@ -34,33 +34,38 @@ class Scope(Strict):
 
 
 class Claim(Strict):
+    """One assertion of the report: reported by others (`reported`) or measured here (`scope`)."""
+
     id: str
     statement: str
     finding: int | None = None  # of the case, 1 to 6; 0: what a careful reader adds
     reported: Reported | None = None
-    says: Literal["consistent", "corrected"] | None = None  # of a reported claim whose check holds
-    scope: Scope | None = None  # of a measured claim
-    check: str | None = None
+    says: Literal["consistent", "corrected"] | None = None  # the status of a reported claim whose check holds
+    scope: Scope | None = None
+    check: str | None = None  # an expression over named_values.py's names
     settles: str = ""  # what would settle it, where it cannot be checked here
-    twin: list[str] = []
+    twin: list[str] = []  # ids of claims about the same thing, one reported and the others measured
 
     @model_validator(mode="after")
     def one_kind(self) -> "Claim":
         if (self.reported is None) == (self.scope is None):
             raise ValueError(f"claim `{self.id}`: give exactly one of `reported` and `scope`")
         if self.reported and (self.check is None) != (self.says is None):
-            raise ValueError(f"claim `{self.id}`: `says` goes with the `check` of a reported claim, and only with it")
+            raise ValueError(f"claim `{self.id}`: a reported claim needs both `check` and `says`, or neither")
         if self.scope and not self.check:
             raise ValueError(f"claim `{self.id}`: a measured claim needs a `check`")
         for name in expressions.names(self.check or ""):
             if self.reported and name.startswith(("run.", "sweep.")):
                 raise ValueError(
-                    f"claim `{self.id}`: {name} is measured; a reported claim is checked on reported figures"
+                    f"claim `{self.id}`: {name} is measured here; the check of a reported claim may use reported "
+                    "figures only"
                 )
         return self
 
 
 class File(Strict):
+    """data/claims.yaml."""
+
     schema_version: Literal[1]
     claims: list[Claim]
 
@@ -69,27 +74,27 @@ class File(Strict):
         known = [c.id for c in self.claims]
         twice = {i for i in known if known.count(i) > 1}
         if twice:
-            raise ValueError(f"claim `{sorted(twice)[0]}` stands twice")
+            raise ValueError(f"claim `{sorted(twice)[0]}` is there twice; ids must be unique")
         for claim in self.claims:
             for twin in claim.twin:
                 if twin not in known:
-                    raise ValueError(f"claim `{claim.id}`: twin `{twin}` is none of the claims")
+                    raise ValueError(f"claim `{claim.id}`: twin `{twin}` is not the id of a claim")
         return self
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A claim with its outcome. `working`: the check with figures in place of names; "" where nothing was checked."""
+    """A claim with its status. `working`: the check with figures in place of names; "" where nothing was checked."""
 
     claim: Claim
     status: str
     working: str = ""
 
 
-def load(place: Path = PLACE) -> list[Claim]:
-    """UserError that names the file and the first fault."""
-    content = files.read_yaml(place, str(place.name))
+def load(file: Path = CLAIMS) -> list[Claim]:
+    """The claims of a file; UserError that names the file and its first mistake."""
+    content = files.read_yaml(file, file.name)
     try:
         return File.model_validate(content).claims
     except ValidationError as error:
-        raise UserError(f"{place.name}: {validation.first_fault(error, File)}") from error
+        raise UserError(f"{file.name}: {validation.first_fault(error, File)}") from error

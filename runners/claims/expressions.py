@@ -1,10 +1,12 @@
 """Small expressions over named figures: the checks of data/claims.yaml and the computed figures in the book's prose.
 
-Names with dots, numbers, + - * / **, comparisons (chains too), and, or, not, abs, min, max; nothing else is evaluated.
-Every result comes with its working: the expression with numbers in place of names.
+Allowed: names with dots, numbers, + - * / **, comparisons (chains too), and, or, not, abs, min, max. Nothing else is
+evaluated, because the text comes from data files. Every result has its working: the expression with numbers in place
+of names.
 """
 
 import ast
+import contextlib
 import operator
 from collections.abc import Callable
 
@@ -29,13 +31,14 @@ Figure = tuple[float, str]  # a value and how it is written
 
 
 class NotAnExpression(ValueError):
-    """The text holds something else than figures, arithmetic and comparisons."""
+    """The text holds something other than figures, arithmetic and comparisons."""
 
 
 def evaluate(text: str, figure: Callable[[str], Figure]) -> Figure:
-    """(value, working) of an expression; booleans come as True and False.
+    """(value, working) of an expression; the value of a comparison is True or False.
 
-    figure: gives a dotted name's value and text; what it raises comes through. NotAnExpression for anything else.
+    figure: returns the value and the text of a dotted name; its exceptions pass through. NotAnExpression for text that
+    is not allowed.
     """
     try:
         return _value(ast.parse(text.strip(), mode="eval").body, figure)
@@ -44,18 +47,17 @@ def evaluate(text: str, figure: Callable[[str], Figure]) -> Figure:
 
 
 def names(text: str) -> list[str]:
-    """The dotted names an expression asks for, in order."""
-    asked: list[str] = []
+    """The dotted names in an expression, in order and each once; nothing is looked up."""
+    seen: list[str] = []
 
     def note(name: str) -> Figure:
-        asked.append(name)
+        seen.append(name)
         return 1.0, name
 
-    try:
+    # Every name is worth 1 here, so a difference of two may divide by zero. What was seen up to there is returned.
+    with contextlib.suppress(SyntaxError, ZeroDivisionError):
         _value(ast.parse(text.strip(), mode="eval").body, note)
-    except (SyntaxError, ZeroDivisionError):
-        pass
-    return list(dict.fromkeys(asked))
+    return list(dict.fromkeys(seen))
 
 
 def _value(node: ast.AST, figure: Callable[[str], Figure]) -> Figure:
@@ -102,5 +104,6 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _wrapped(node: ast.AST, text: str) -> str:
+    """The text in brackets where a sum stands inside a product: Python's tree no longer has the brackets."""
     loose = isinstance(node, ast.BinOp) and not isinstance(node.op, TIGHT)
     return f"({text})" if loose else text

@@ -12,35 +12,40 @@ from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
 from runners.profiles.schema import Strict
 
-PLACE = paths.DATA / "next_steps.yaml"
+NEXT_STEPS = paths.DATA / "next_steps.yaml"
 
 
 class Option(Strict):
+    """One thing that could be done next."""
+
     option: str
     buys: str
     costs: str
     settles: str
     command: str
+    # The largest speed-up over base that it can bring, an expression over named_values.py's names.
     bounds: dict[Literal["lab", "case"], str]
-    tried: str | None = None  # what it brought here, an expression like a bound
+    tried: str | None = None  # the speed-up that it brought when it was tried here, an expression too
 
 
 class File(Strict):
+    """data/next_steps.yaml."""
+
     schema_version: Literal[1]
     options: list[Option]
 
 
-def load(place: Path = PLACE) -> list[Option]:
-    """UserError that names the file and the first fault."""
-    content = files.read_yaml(place, str(place.name))
+def load(file: Path = NEXT_STEPS) -> list[Option]:
+    """The options of a file, in its order; UserError that names the file and its first mistake."""
+    content = files.read_yaml(file, file.name)
     try:
         return File.model_validate(content).options
     except ValidationError as error:
-        raise UserError(f"{place.name}: {validation.first_fault(error, File)}") from error
+        raise UserError(f"{file.name}: {validation.first_fault(error, File)}") from error
 
 
 def bound(expression: str | None, figures: named_values.NamedValues) -> tuple[float | None, str]:
-    """(value, working) of a bound; (None, why) where it cannot be told."""
+    """(value, working) of a bound; (None, why) where there is no value."""
     if expression is None:
         return None, "no bound from these figures"
     try:
@@ -48,12 +53,15 @@ def bound(expression: str | None, figures: named_values.NamedValues) -> tuple[fl
     except (named_values.Missing, named_values.Void):
         return None, NOT_MEASURED
     except (expressions.NotAnExpression, ZeroDivisionError) as error:
-        raise UserError(f"{PLACE.name}: {error}.") from error
+        raise UserError(f"{NEXT_STEPS.name}: {error}.") from error
     return float(value), working
 
 
 def ranked(figures: named_values.NamedValues) -> pd.DataFrame:
-    """One row an option, the largest bound in the lab first: option, bounds and what was got, each with its working."""
+    """One row an option, the largest bound in the lab first.
+
+    Columns: Option's own; lab, case (the bounds) and got (`tried`) as speed-ups; each with its working in *_words.
+    """
     rows = []
     for o in load():
         lab, lab_words = bound(o.bounds.get("lab"), figures)

@@ -1,7 +1,7 @@
-"""Does it reproduce? Runs of the same profile set beside this report's: ratio by ratio, use by use, claim by claim.
+"""Does it reproduce? This report's runs beside other runs of the same profile: which there are, and their ratios.
 
-data/elsewhere/<machine>/<profile>/ holds other machines' runs, as `publish --machine` left them; a report of one's own
-is set beside the published one too. Speeds of two machines are not compared, but for how fast and steady each was.
+data/elsewhere/<machine>/<profile>/ holds other machines' runs (`specverdict publish --machine`). A reader's own report
+is compared with the published one too. Ratios of two machines are compared, their speeds are not.
 """
 
 import functools
@@ -13,7 +13,7 @@ import pandas as pd
 from runners.analyse import compare_runs, crossover, results, step_cost
 from runners.core import paths
 
-PLACE = paths.DATA / "elsewhere"
+ELSEWHERE = paths.DATA / "elsewhere"
 HERE = "this report"
 PUBLISHED = "the published run"
 NOTHING = "No other runs of this profile stand beside these"
@@ -21,7 +21,7 @@ NOTHING = "No other runs of this profile stand beside these"
 
 @dataclass(frozen=True)
 class Side:
-    """One set of runs of a profile; what is derived from it is derived once."""
+    """One set of runs of a profile. Its tables are computed at first use and then kept."""
 
     name: str
     runs: Path
@@ -29,15 +29,17 @@ class Side:
 
     @functools.cached_property
     def cells(self) -> pd.DataFrame:
+        """results.cells of these runs."""
         return results.cells(self.runs, self.profile)
 
     @functools.cached_property
     def requests(self) -> pd.DataFrame:
+        """results.requests of these runs."""
         return results.requests(self.runs, self.profile)
 
     @functools.cached_property
     def costs(self) -> pd.DataFrame:
-        """breakeven.step_costs without the pool of workloads."""
+        """step_cost.step_costs without the pool of workloads."""
         rows = step_cost.step_costs(self.cells, self.requests)
         return rows[rows.workload != "all"]
 
@@ -47,22 +49,24 @@ class Side:
         return crossover.points(self.cells, self.requests, crossover.drafters(self.profile))
 
 
-def sides(runs: str | Path, profile: str, place: Path = PLACE) -> list[Side]:
-    """This report's runs first, then every other set of the same profile; empty where this report holds no cell."""
+def sides(runs: str | Path, profile: str, elsewhere: Path = ELSEWHERE) -> list[Side]:
+    """This report's runs first, then every other set of the same profile; empty where this report has no cell."""
     found = [Side(HERE, paths.runs_root(runs), profile)]
     cells = found[0].cells
-    # What a stand-in said is set beside nothing.
+    # Simulated cells are compared with nothing.
     if cells.empty or ("simulated" in cells and cells.simulated.isin([True]).any()):
         return []
     others = [(PUBLISHED, paths.PUBLISHED_RUNS)]
-    others += [(folder.name, folder) for folder in sorted(place.iterdir() if place.is_dir() else ())]
+    others += [(folder.name, folder) for folder in sorted(elsewhere.iterdir() if elsewhere.is_dir() else ())]
     found += [Side(name, root, profile) for name, root in others if root.resolve() != found[0].runs.resolve()]
     return [side for side in found if len(side.cells)]
 
 
 def drawn(found: list[Side]) -> pd.DataFrame:
-    """For the chart: runs, configuration, engine, method, workload, concurrency, what, outcome, and the ratio here and
-    there with `_lo`, `_hi`.
+    """One row a ratio that both sides have: what the chart of agreement shows.
+
+    Columns: runs (the other side), configuration, engine, method, workload, concurrency, what, outcome, and the ratio
+    `here` and `there`, each with `_lo` and `_hi`.
     """
     names = ["configuration", "engine", "method"]
     parts = []

@@ -7,18 +7,19 @@ from runners.commands import arguments
 from runners.core import paths
 from runners.core.acceptance_math import accept_length
 from runners.drafter.diagnose import diagnose
-from runners.drafter.faults import CAUSES, NEXT
+from runners.drafter.faults import FAULTS
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 
 
 def show(profile: Profile, configuration: str, runs: Path) -> int:
+    """Print the files' findings, the measured and the replayed accept length, and the likely faults; returns 0."""
     found = diagnose(profile, configuration, runs, say=lambda _: None)
     print(f"{configuration}: drafter {profile.configuration(configuration).drafter}\n\nFiles")
     for f in found.findings:
         print(f"  {f.level:8} {f.text}" + (f"\n           fix: {f.fix}" if f.fix else ""))
     if not found.findings:
-        print("  nothing to remark")
+        print("  no findings")
     print("\nMeasured")
     if found.measured:
         m = found.measured
@@ -31,15 +32,15 @@ def show(profile: Profile, configuration: str, runs: Path) -> int:
     for words, row in found.what_if.items():
         print(f"  {row['accept_length']:.3f}  {words}")
     if not found.what_if:
-        print("  not here: it needs captured text and the reference environment")
-    print("\nLikely causes, most likely first")
-    for number, one in enumerate(found.causes, start=1):
+        print("  not replayed: this needs data/corpus/answers.parquet and the reference environment")
+    print("\nLikely faults, the most likely first")
+    for number, one in enumerate(found.likely, start=1):
         gain = f" (undoing it gains {one.gain:.2f})" if one.gain else ""
-        print(f"  {number}. {CAUSES.get(one.name, one.name)}{gain}")
+        print(f"  {number}. {FAULTS[one.name].what}{gain}")
         for line in one.evidence:
             print(f"     - {line}")
-        print(f"     next: {NEXT.get(one.name, 'replay and serve it again')}")
-    if not found.causes:
+        print(f"     next: {FAULTS[one.name].next_step}")
+    if not found.likely:
         print("  none found")
     return 0
 

@@ -9,9 +9,9 @@ from runners.profiles.load import load
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_profile(parser)
-    parser.add_argument("--stage", action="append", choices=train.STAGES, help="only these")
-    parser.add_argument("--minutes", type=float, help="stop training, resumable, after so long")
-    parser.add_argument("--variant", help="train and publish this variant of the profile's training section instead")
+    parser.add_argument("--stage", action="append", choices=train.STAGES, help="only this stage (may be repeated)")
+    parser.add_argument("--minutes", type=float, help="stop training after so many minutes; run again to continue")
+    parser.add_argument("--variant", help="train and publish this variant (of the profile's training section) instead")
     parser.add_argument("--scaling", action="store_true", help="train on less text too: data/drafters/scaling.csv")
 
 

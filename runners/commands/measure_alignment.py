@@ -11,12 +11,12 @@ from runners.profiles.load import load
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_profile(parser)
     arguments.add_runs(parser, "local")
-    parser.add_argument("--part", action="append", choices=experiments.PARTS, help="only these")
+    parser.add_argument("--part", action="append", choices=experiments.PARTS, help="only this (may be repeated)")
     parser.add_argument("--configuration", help="only this one")
-    parser.add_argument("--cause", action="append", help="only these causes (part hypotheses)")
+    parser.add_argument("--fault", action="append", help="only this fault of part `faults` (may be repeated)")
 
 
 def main(args: argparse.Namespace) -> int:
     parts = args.part or list(experiments.PARTS)
     profile, runs = load(args.profile), paths.runs_root(args.runs)
-    return experiments.run(profile, runs, parts, only=args.configuration, causes=args.cause)
+    return experiments.run(profile, runs, parts, only=args.configuration, only_faults=args.fault)

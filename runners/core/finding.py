@@ -7,9 +7,9 @@ LEVELS = ("blocker", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """What was seen; `cause` is the key of the failure it would produce (hypotheses.CAUSES) or None."""
+    """What was seen. `fault`: the fault it would produce, a name in drafter/faults.py, or None."""
 
     level: str
     text: str
     fix: str = ""
-    cause: str | None = None
+    fault: str | None = None

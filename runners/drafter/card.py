@@ -1,12 +1,12 @@
-"""A trained drafter into data/drafters, with a card that says what it was made from."""
+"""Publish a trained drafter in data/drafters, with a card that says what it was made from."""
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from runners.core import hashes, paths
 from runners.core.errors import UserError
+from runners.core.progress import Progress
 from runners.drafter import corpus
 from runners.profiles.profile import Profile
 from runners.profiles.schema import Training
@@ -14,23 +14,30 @@ from runners.profiles.schema import Training
 DRAFTERS = paths.DATA / "drafters"
 
 
-def publish(profile: Profile, source: Path, name: str, rows: dict, say: Callable[[str], None]) -> None:
-    """Copy `source` to data/drafters/<name>; UserError when nothing was trained there."""
+def publish(profile: Profile, source: Path, name: str, rows: dict, say: Progress) -> None:
+    """Copy `source` to data/drafters/<name> and write its card; UserError when no training has ended there.
+
+    rows: see `card`.
+    """
     if not (source / "history.json").is_file():
         raise UserError(f"No trained drafter in {source}; run `make drafter` to its end first.")
     target = DRAFTERS / name
     target.mkdir(parents=True, exist_ok=True)
     for file in ("model.safetensors", "config.json", "history.json"):
         shutil.copyfile(source / file, target / file)
-    told = json.loads((source / "history.json").read_text())
-    (target / "README.md").write_text(card(profile, profile.training, told, target, rows))
+    record = json.loads((source / "history.json").read_text())
+    (target / "README.md").write_text(card(profile, profile.training, record, target, rows))
     size = (target / "model.safetensors").stat().st_size
     say(f"drafter: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
 
 
-def card(profile: Profile, training: Training, told: dict, place: Path, changed: dict | None = None) -> str:
-    """The drafter's card, in Markdown, from the training's own record; `changed` rows replace or (None) drop some."""
-    facts, last = told["facts"], told["history"][-1]
+def card(profile: Profile, training: Training, record: dict, folder: Path, rows_of_its_own: dict | None = None) -> str:
+    """The drafter's card, in Markdown.
+
+    record: the training's history.json. folder: holds its weights. rows_of_its_own: rows that replace the usual ones of
+    the same name; None drops the row.
+    """
+    facts, last = record["facts"], record["history"][-1]
     states = ", ".join(f"input of layer {b}" for b in training.boundaries)
     products = "bfloat16" if facts["bfloat16"] else "float32"
     rows = {
@@ -46,8 +53,8 @@ def card(profile: Profile, training: Training, told: dict, place: Path, changed:
         "top-1 by draft step, held out": ", ".join(f"{x:.1%}" for x in last["top1"]),
         "survival by draft step, held out": ", ".join(f"{x:.1%}" for x in last["survival"]),
         "accept length from every position, held out": f"{last['accept_length']:.3f}",
-        "weights": f"sha256 `{hashes.sha256(place / 'model.safetensors')}`",
-    } | (changed or {})
+        "weights": f"sha256 `{hashes.sha256(folder / 'model.safetensors')}`",
+    } | (rows_of_its_own or {})
     table = "\n".join(f"| {name} | {text} |" for name, text in rows.items() if text is not None)
     return f"""# EAGLE-3 drafter for {profile.target.name} ({profile.target.precision})
 

@@ -1,7 +1,7 @@
-"""Pre-flight of a drafter against its target: what can be seen in the files, in seconds, without an engine.
+"""Does a drafter fit its target? What the files alone show, in seconds, without an engine.
 
-Each finding was met in public by somebody who lost a day to it (book, chapter Alignment). Tensors' names and shapes
-are read from the safetensors header; only the small maps are loaded.
+Each check is for a fault that somebody reported in public (book, chapter Alignment). Names and shapes of tensors are
+read from the safetensors header; only the small vocabulary maps and some rows of fc are loaded.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ KNOWN_KEYS = {
 
 
 def check(drafter: Checkpoint, target: dict[str, Any], context_length: int | None = None) -> list[Finding]:
-    """Every finding, blockers first. target: the target's config.json."""
+    """Every finding, blockers first. target: the target's config.json. context_length: the longest request's tokens."""
     target = text_config(target)
     found = [
         *_shapes(drafter, target),
@@ -51,16 +51,20 @@ def _shapes(d: Checkpoint, target: dict[str, Any]):
     fc = _shape(d, "fc.weight")
     wanted = aux_count(d.config) * hidden
     if fc is None:
-        yield Finding("blocker", "there is no fc.weight: nothing fuses the target's states", "export the drafter again")
+        yield Finding(
+            "blocker", "fc.weight is missing, which joins the target's aux states", "export the drafter again"
+        )
     elif fc[1] != wanted:
         yield Finding(
             "blocker",
-            f"fc takes {fc[1]} inputs, but {aux_count(d.config)} states of the target make {wanted}",
-            "this drafter was made for another target, or captures another number of layers",
+            f"fc takes {fc[1]} inputs, but {aux_count(d.config)} aux states of the target have {wanted}",
+            "use a drafter of this target, or correct the number of aux states in its config",
         )
     q = _shape(d, "self_attn.q_proj.weight")
     if q is not None and own and q[1] != 2 * own:
-        yield Finding("blocker", f"q_proj takes {q[1]} inputs, not 2 x {own}: this is no EAGLE-3 layer", "see its card")
+        yield Finding(
+            "blocker", f"q_proj takes {q[1]} inputs, not 2 x {own}: this is not an EAGLE-3 layer", "see its card"
+        )
 
 
 def _head(d: Checkpoint, target: dict[str, Any]):
@@ -69,15 +73,15 @@ def _head(d: Checkpoint, target: dict[str, Any]):
     if head is None and size != target["vocab_size"]:
         yield Finding(
             "blocker",
-            "there is no lm_head.weight and the draft vocabulary is smaller than the target's: an engine draws the "
-            "head at random or dies",
+            "lm_head.weight is missing and the draft vocabulary is smaller than the target's: an engine draws the head "
+            "at random or stops",
             "export the drafter with its LM head",
             "random-head",
         )
     elif head is None:
-        yield Finding("note", "no lm_head.weight: the target's head is shared", "")
+        yield Finding("note", "no lm_head.weight: the target's head is used", "")
     elif head[0] != size:
-        yield Finding("blocker", f"lm_head has {head[0]} rows, the config says {size}", "correct draft_vocab_size")
+        yield Finding("blocker", f"lm_head has {head[0]} rows, but the config says {size}", "correct draft_vocab_size")
 
 
 def _map(d: Checkpoint, target: dict[str, Any]):
@@ -95,23 +99,28 @@ def _map(d: Checkpoint, target: dict[str, Any]):
         return
     ids = d2t + np.arange(size)
     if ids.min() < 0 or ids.max() >= whole:
-        words = "d2t leads outside the target's vocabulary: it may hold target ids instead of offsets"
+        words = "d2t leads outside the target's vocabulary; it may hold target ids instead of offsets"
         yield Finding("blocker", words, "store target id minus draft id", "wrong-map")
     elif len(set(ids.tolist())) != size:
         yield Finding("blocker", "d2t names the same target token twice", "export it again", "wrong-map")
     elif (np.diff(ids) <= 0).any():
-        yield Finding("warning", "d2t does not ascend: the map may be of another order", "compare heads", "wrong-map")
+        yield Finding(
+            "warning",
+            "d2t does not ascend: the map may belong to another vocabulary",
+            "compare it with the LM head's rows",
+            "wrong-map",
+        )
     if t2d is not None and not np.array_equal(np.flatnonzero(t2d), np.sort(ids)):
         yield Finding("warning", "t2d and d2t name different tokens", "export both again", "wrong-map")
 
 
 def _limits(d: Checkpoint, target: dict[str, Any], context_length: int | None):
     own = d.config.get("max_position_embeddings")
-    asked = context_length or target.get("max_position_embeddings")
-    if own and asked and own < asked:
+    longest = context_length or target.get("max_position_embeddings")
+    if own and longest and own < longest:
         yield Finding(
             "warning",
-            f"the drafter's limit is {own:,} positions, requests may have {asked:,}",
+            f"the drafter's limit is {own:,} positions, but requests may have {longest:,}",
             "SGLang needs SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1; acceptance beyond the limit is unknown",
             "short-context",
         )
@@ -120,11 +129,11 @@ def _limits(d: Checkpoint, target: dict[str, Any], context_length: int | None):
 def _numbers(d: Checkpoint, target: dict[str, Any]):
     own, theirs = rope_base(d.config), rope_base(target)
     if own and theirs and own != theirs:
-        words = f"its RoPE base is {own:,.0f}, the target's {theirs:,.0f}"
-        yield Finding("warning", words, "correct rope_theta unless it was trained so", "rope-base")
+        words = f"its RoPE base is {own:,.0f}, but the target's is {theirs:,.0f}"
+        yield Finding("warning", words, "correct rope_theta, unless it was trained with this one", "rope-base")
     if d.config.get("quantization_config"):
         yield Finding(
-            "warning", "its config carries a quantization_config: inherited from the target?", "remove it", "int4"
+            "warning", "its config has a quantization_config, perhaps copied from the target's", "remove it", "int4"
         )
     kinds = {kind for name, (kind, shape) in d.tensors.items() if len(shape) == 2}
     if len(kinds) > 1:
@@ -132,7 +141,7 @@ def _numbers(d: Checkpoint, target: dict[str, Any]):
 
 
 def _rounding(d: Checkpoint):
-    """Weights that were once kept in fewer bits show it: few values in a block, or low bits that are all zero."""
+    """Weights that were once rounded to fewer bits: a block has few different values, or the low bits are all zero."""
     name = next(
         (n for n, (kind, shape) in d.tensors.items() if n.endswith("fc.weight") and kind in ("F16", "F32")), None
     )
@@ -151,11 +160,15 @@ def _rounding(d: Checkpoint):
 def _keys(d: Checkpoint):
     unknown = sorted(set(d.config) - KNOWN_KEYS)
     if unknown:
-        words = f"config keys that no engine here is known to read: {', '.join(unknown)}"
-        yield Finding("warning", words, "an engine ignores them silently; see whether training used them", "norm-flag")
+        words = f"its config has keys that no engine is known to read: {', '.join(unknown)}"
+        yield Finding(
+            "warning", words, "engines ignore them without a warning; check whether the training used them", "norm-flag"
+        )
     for key in ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output"):
         if d.config.get(key):
-            yield Finding("note", f"{key} is set: only engines that read it serve this drafter right", "", "norm-flag")
+            yield Finding(
+                "note", f"{key} is set: only an engine that reads it serves this drafter correctly", "", "norm-flag"
+            )
 
 
 def _boundaries(d: Checkpoint, target: dict[str, Any]):

@@ -1,8 +1,8 @@
-"""The drafter's training text: prompts composed here, answered by the target itself (on-policy).
+"""The prompts of the drafter's training text; the target itself answers them (on-policy, generate_answers.py).
 
-An EAGLE-3 drafter learns to guess what *this* target writes (Li et al. 2025, section 4), so the answers come from
-the INT4 target through llama.cpp's server. Prompts are composed with a seed from data/corpus/prompts.yaml; a
-subject is either for training or held out, so that held-out figures are about new subjects.
+An EAGLE-3 drafter learns to guess what *this* target writes (Li et al. 2025, section 4), so the INT4 target answers,
+through llama.cpp's server. Prompts are composed with a seed from data/corpus/prompts.yaml. A subject is either for
+training or held out, so that held-out figures are about new subjects.
 """
 
 import random
@@ -23,7 +23,7 @@ SHARES = {"request": 0.66, "code": 0.10, "sum": 0.06, "edit": 0.12, "code-edit":
 
 @dataclass(frozen=True)
 class CorpusPrompt:
-    """One composed prompt. `subject` decides its part; `part` is "train" or "held-out"."""
+    """One composed prompt. `part` is "train" or "held-out"; all prompts of a subject are in the same part."""
 
     id: str
     kind: str
@@ -55,8 +55,8 @@ def compose(count: int, seed: int = 0, source: Path = SOURCE) -> list[CorpusProm
         tries = 0
         while len(texts) < n:
             tries += 1
-            if tries > 200 * count:
-                raise UserError(f"{source} holds too few combinations for {count} prompts of kind {kind}; ask fewer.")
+            if tries > 200 * count:  # new combinations became too rare: the source is nearly used up
+                raise UserError(f"{source} has too few combinations for {n} prompts of kind {kind}; lower `prompts`.")
             subject, text = makers[kind](words, rng)
             if text in texts:
                 continue
@@ -69,12 +69,12 @@ def compose(count: int, seed: int = 0, source: Path = SOURCE) -> list[CorpusProm
 
 def _read(source: Path) -> dict[str, Any]:
     if not source.is_file():
-        raise UserError(f"No {source}; it holds what the training prompts are composed of.")
+        raise UserError(f"No {source}; restore it, the training prompts are composed from it.")
     return files.read_yaml(source, source.name)
 
 
 def _subjects(kind: str, words: dict[str, Any]) -> list[str]:
-    """What the parts are split by: the thing a prompt is about, never its phrasing."""
+    """The subjects of a kind. The parts are split by subject, what a prompt is about, and never by its phrasing."""
     return {
         "request": [s for group in words["subjects"].values() for s in group],
         "code": words["functions"],

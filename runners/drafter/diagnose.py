@@ -1,8 +1,8 @@
 """`specverdict diagnose`: why does this drafter fail? Files, measured acceptance, and what-if replays.
 
-Three kinds of evidence are put together: what the files say (drafter_checks.py), what the ledger measured, and how
-the replayed accept length changes when one thing is taken back (scripts/what_if.py). The causes are ranked by the
-accept length that undoing them gains; files and measurements alone only point.
+There are three kinds of evidence: what the files say (compatibility.py), what the ledger measured, and how the
+replayed accept length changes when one thing is undone (scripts/what_if.py). Faults are ranked by the accept length
+that undoing them gains; files and measurements alone are only hints.
 """
 
 import json
@@ -23,13 +23,13 @@ from runners.profiles.profile import Profile
 from runners.serve import model_files, scripts
 
 SEQUENCES = 24
-GAIN = 0.01  # of accept length: less than this is not worth a cause
-SURE = 2.5  # standard errors, over the answers: many alternatives are tried
+GAIN = 0.01  # of accept length: a smaller gain names no fault
+SURE = 2.5  # standard errors over the answers; more than the usual 2, because many alternatives are tried
 
 
 @dataclass
-class Cause:
-    """One likely cause; `gain` is the accept length that undoing it adds in replay (None: not replayed)."""
+class LikelyFault:
+    """One likely fault; `gain` is the accept length that undoing it adds in replay (None: not replayed)."""
 
     name: str
     gain: float | None = None
@@ -38,20 +38,24 @@ class Cause:
 
 @dataclass
 class Diagnosis:
+    """What was found. `measured`: pooled counts of the ledger. `what_if`: scripts/what_if.py's result. `likely`: the
+    faults that this evidence names, the most likely first.
+    """
+
     findings: list[Finding]
     measured: dict | None
     what_if: dict[str, dict]
-    causes: list[Cause]
+    likely: list[LikelyFault]
 
 
 def diagnose(profile: Profile, configuration: str, runs: Path, say: Progress = print) -> Diagnosis:
-    """UserError when the configuration has no drafter or its folder cannot be read."""
+    """Look at a configuration's drafter; UserError when it has none or the drafter's folder cannot be read."""
     chosen = profile.configuration(configuration)
     if chosen.method != "eagle3" or chosen.drafter is None:
         raise UserError(f"{configuration} has no drafter to diagnose; name a configuration with `method: eagle3`.")
     files = model_files.files(profile, chosen.drafter, say)
     if files.drafter_folder is None or files.folder is None:
-        raise UserError(f"{configuration}: diagnosis reads Hugging Face folders, and this drafter or target has none.")
+        raise UserError(f"{configuration}: diagnosis needs the drafter and the target as Hugging Face folders.")
     drafter = checkpoint.read(files.drafter_folder)
     target = json.loads((files.folder / "config.json").read_text())
     findings = compatibility.check(drafter, target, profile.target.context_length)
@@ -85,7 +89,7 @@ def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str
     packed_sequences.pack_held_out(sequences, SEQUENCES)
     held = sorted({i + s for i in [*ids, *profile.training.boundaries] for s in (-1, 0, 1) if 0 <= i + s < layers})
     states = replay.capture(profile, "reference", sequences, held, say)
-    asked = {
+    request = {
         "target": str(model_files.files(profile, None, say).folder),
         "drafter": str(drafter),
         "sequences": str(sequences),
@@ -95,47 +99,48 @@ def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str
         "layer_ids": ids,
         "held": held,
     }
-    return scripts.ask_script("what_if", asked)
+    return scripts.ask_script("what_if", request)
 
 
-def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str, dict]) -> list[Cause]:
-    """Likely causes, the most likely first: by replayed gain, then by what the files and the counts point to."""
-    causes: dict[str, Cause] = {}
+def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str, dict]) -> list[LikelyFault]:
+    """Likely faults, the most likely first: by replayed gain, then by how much evidence names them."""
+    likely: dict[str, LikelyFault] = {}
 
-    def cause(name: str) -> Cause:
-        return causes.setdefault(name, Cause(name))
+    def fault(name: str) -> LikelyFault:
+        return likely.setdefault(name, LikelyFault(name))
 
     unchanged = alternatives.get("as it is", {})
     as_it_is = unchanged.get("accept_length")
     for words, row in alternatives.items():
         gain, sure = paired_gain(row["every_position"], unchanged["every_position"])
-        if row["cause"] and sure and gain > GAIN:
-            one = cause(row["cause"])
+        if row["fault"] and sure and gain > GAIN:
+            one = fault(row["fault"])
             one.gain = max(gain, one.gain or 0)
             one.evidence.append(
                 f"replay: with {words} the accept length from every position is "
                 f"{np.nanmean(row['every_position']):.3f}, not {np.nanmean(unchanged['every_position']):.3f}"
             )
     for finding in findings:
-        if finding.cause and finding.level != "note":
-            cause(finding.cause).evidence.append(f"files ({finding.level}): {finding.text}")
+        # A note is true of many drafters that work well.
+        if finding.fault and finding.level != "note":
+            fault(finding.fault).evidence.append(f"files ({finding.level}): {finding.text}")
     if measured and measured["steps"]:
         length = acceptance_math.accept_length(measured["steps"], measured["accepted"])
         if acceptance_math.reads_one(measured["steps"], measured["accepted"]):
             words = f"measured: {measured['accepted'] or 'nothing'} accepted over {measured['steps']:,} steps"
-            for name in ("random-head", "wrong-map"):
-                cause(name).evidence.append(words)
+            for name in ("random-head", "wrong-map"):  # of all faults these alone leave nothing to accept
+                fault(name).evidence.append(words)
         elif as_it_is and length < 0.8 * as_it_is:
-            cause("engine").evidence.append(f"measured {length:.2f} where replay gives {as_it_is:.2f}")
-    if not any(c.gain for c in causes.values()) and as_it_is and as_it_is > 1.02:
-        cause("weak").evidence.append(f"replay: {as_it_is:.2f} as it is, and no alternative is better")
-    return sorted(causes.values(), key=lambda c: (-(c.gain or 0), -len(c.evidence)))
+            fault("engine").evidence.append(f"measured {length:.2f} where replay gives {as_it_is:.2f}")
+    if not any(f.gain for f in likely.values()) and as_it_is and as_it_is > 1.02:
+        fault("weak").evidence.append(f"replay: {as_it_is:.2f} as it is, and no alternative is better")
+    return sorted(likely.values(), key=lambda f: (-(f.gain or 0), -len(f.evidence)))
 
 
 def paired_gain(changed: list[float], unchanged: list[float]) -> tuple[float, bool]:
-    """(mean gain over the answers, is it clear of chance); the same answers on both sides, so they are paired."""
+    """(mean gain over the answers, is it clear of chance). Both sides hold the same answers, so they are paired."""
     apart = np.asarray(changed, dtype=float) - np.asarray(unchanged, dtype=float)
-    apart = apart[np.isfinite(apart)]  # an answer of no more than K tokens has no whole chain
+    apart = apart[np.isfinite(apart)]  # an answer of K tokens or fewer has no whole chain
     error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.inf
     if not len(apart):
         return 0.0, False

@@ -1,9 +1,14 @@
-"""`specverdict align`: everything the drafter and alignment chapters show, measured on real engines.
+"""`specverdict align`: everything that the drafter and alignment chapters show, measured on real engines.
 
-Writes into <runs>/<profile>/alignment/: slots.csv and drift.csv (states of each source against the reference),
-replay.jsonl (served against replayed), slots_of_llamacpp.jsonl (its drafts sampled in the graph and on the host, by
-concurrency), siblings.csv (accept length against the target's drift) and hypotheses.jsonl (each cause, served and
-replayed). Each part is kept and not measured again while what it was made from is the same (made_from.json).
+Writes into <runs>/<profile>/alignment/:
+    slots.csv, drift.csv    part `states`: the states of each source against the reference
+    replay.jsonl            part `replay`: served against replayed accept length
+    llamacpp_slots.jsonl    part `slots`: llama.cpp's drafts sampled in the graph and on the host, by concurrency
+    target_drift.csv        part `target-drift`: accept length against how far the target has drifted
+    faults.jsonl            part `faults`: each fault, served and replayed
+    confusion.csv           part `confusion`: each fault, and what `diagnose` names first
+    made_from.json          what slots.csv, drift.csv and target_drift.csv were made from
+A part is measured again only when what it was made from has changed.
 """
 
 import json
@@ -16,15 +21,17 @@ from runners.core.errors import UserError
 from runners.core.paths import ROOT
 from runners.core.progress import Progress
 from runners.drafter import diagnose, fault_injection, faults, hidden_states, packed_sequences, replay, target_drift
+from runners.drafter.serve_and_count import ServeSpec
 from runners.engines.registry import all_engines, engine
 from runners.profiles import prompts
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files
 
-PARTS = ("states", "replay", "slots", "siblings", "hypotheses", "confusion")
+PARTS = ("states", "replay", "slots", "target-drift", "faults", "confusion")
 SEQUENCES = 16  # held-out answers whose states are compared at every boundary
-PROMPTS = 16  # of each set: what replay and served are compared on
-PROMPTS_A_CAUSE = 16
+PROMPTS = 16  # of each prompt set: what served and replayed are compared on
+SLOT_PROMPTS = 8
+FAULT_CONCURRENCY = 4  # enough that vLLM's drafting for a whole batch shows
 
 
 def run(
@@ -33,48 +40,60 @@ def run(
     parts: list[str],
     say: Progress = print,
     only: str | None = None,
-    causes: list[str] | None = None,
+    only_faults: list[str] | None = None,
 ) -> int:
-    """Measure the parts; `only` one configuration's and some `causes`, where given.
+    """Measure the parts; of one configuration (`only`) and of some faults (`only_faults`), where given.
 
-    UserError when the profile serves no drafter of its own, or for an unknown configuration or cause.
+    UserError when the profile serves no drafter of its own, or for an unknown configuration or fault.
     """
-    variants = profile.training.variants if profile.training else {}
-    found = [
-        n
-        for n, c in profile.configurations.items()
-        if c.drafter and profile.drafters[c.drafter].path and c.drafter not in variants and not c.attach
-    ]
-    # The engine that starts in a second goes first: an interrupted run has then something for every part.
-    if only is not None:
-        profile.configuration(only)
-        found = [n for n in found if n == only]
-    unknown = sorted(set(causes or ()) - set(faults.CAUSES))
+    unknown = sorted(set(only_faults or ()) - set(faults.MEASURED))
     if unknown:
-        raise UserError(f"No cause '{unknown[0]}'; there are {', '.join(faults.CAUSES)}.")
-    found.sort(key=lambda n: (engine(profile.configurations[n].engine).start_seconds, n))
+        raise UserError(f"There is no fault '{unknown[0]}'; there are {', '.join(faults.MEASURED)}.")
+    found = _with_own_drafter(profile, only)
     if not found or profile.training is None:
         raise UserError(f"Profile {profile.name} serves no drafter of its own; train one first (make drafter).")
     out = runs / profile.name / "alignment"
     work = ROOT / "local" / "drafter" / profile.name / "served"
+    longest = _longest(profile, found)
     with locks.alone(runs / profile.name):
         if "states" in parts:
             states(profile, out, work, say)
         if "replay" in parts:
-            replayed(profile, found, out, work, say)
-        longest = _longest(profile, found)
+            served_and_replayed(profile, found, out, work, say)
         if "slots" in parts:
-            slots_of_llamacpp(profile, longest, out, work, say)
-        if "siblings" in parts:
-            of_siblings(profile, profile.configurations[found[0]].drafter, out, work, say)
-        if "hypotheses" in parts:
+            llamacpp_slots(profile, longest, out, work, say)
+        if "target-drift" in parts:
+            drifted_targets(profile, profile.configurations[found[0]].drafter, out, work, say)
+        if "faults" in parts:
             for name in longest:
-                asked = prompts.load("chat").take(PROMPTS_A_CAUSE)
-                tokens = profile.workload.output_tokens
-                fault_injection.serve_all(profile, name, asked, tokens, 4, out, work, say, causes)
+                fault_injection.measure_faults(_chat(profile, name, [FAULT_CONCURRENCY]), out, work, say, only_faults)
         if "confusion" in parts:
             confusion(profile, runs, found[0], out, say)
     return 0
+
+
+def _with_own_drafter(profile: Profile, only: str | None) -> list[str]:
+    """Configurations that serve a drafter of the profile's own, without the variants that were trained with a fault."""
+    variants = profile.training.variants if profile.training else {}
+    if only is not None:
+        profile.configuration(only)  # an unknown name is refused here
+    found = [
+        n
+        for n, c in profile.configurations.items()
+        if c.drafter
+        and profile.drafters[c.drafter].path
+        and c.drafter not in variants
+        and not c.attach
+        and only in (None, n)
+    ]
+    # The engine that starts soonest goes first: an interrupted run then has something for every part.
+    return sorted(found, key=lambda n: (engine(profile.configurations[n].engine).start_seconds, n))
+
+
+def _chat(profile: Profile, name: str, concurrencies: list[int], count: int = PROMPTS) -> ServeSpec:
+    """The first chat prompts on one configuration."""
+    chosen = prompts.load("chat").take(count)
+    return ServeSpec(profile, name, chosen, profile.workload.output_tokens, concurrencies)
 
 
 def _longest(profile: Profile, names: list[str]) -> list[str]:
@@ -87,27 +106,30 @@ def _longest(profile: Profile, names: list[str]) -> list[str]:
 
 
 def confusion(profile: Profile, runs: Path, name: str, out: Path, say: Progress) -> None:
-    """confusion.csv: for each fault put in, the cause that `diagnose` names first, without knowing it."""
+    """confusion.csv: for each fault, what `diagnose` names first without knowing it.
+
+    Columns: fault, named, gain (of accept length when undone), second (the name after it).
+    """
     rows = []
-    for change in faults.CAUSES:
-        changed, configuration = fault_injection.with_cause(profile, name, change)
-        found = diagnose.diagnose(changed, configuration, runs, say)
-        first = found.causes[0] if found.causes else None
+    for fault in faults.MEASURED:
+        faulty, configuration = fault_injection.with_fault(profile, name, fault)
+        likely = diagnose.diagnose(faulty, configuration, runs, say).likely
+        first = likely[0] if likely else None
         rows.append(
             {
-                "fault": change,
+                "fault": fault,
                 "named": first.name if first else "none",
                 "gain": first.gain if first else None,
-                "second": found.causes[1].name if len(found.causes) > 1 else "",
+                "second": likely[1].name if len(likely) > 1 else "",
             }
         )
-        say(f"{change}: diagnosed as {rows[-1]['named']}")
+        say(f"{fault}: diagnosed as {rows[-1]['named']}")
     out.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows).round(3).to_csv(out / "confusion.csv", index=False)
 
 
 def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
-    """Every boundary from each source for the same held-out answers, against the reference."""
+    """slots.csv and drift.csv: every boundary from each source for the same held-out answers, against the reference."""
     sequences = work / "held-out.safetensors"
     packed_sequences.pack_held_out(sequences, SEQUENCES)
     facts = {"text": hashes.sha256(sequences), "target": profile.target.file_sha256}
@@ -128,45 +150,45 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     say(f"states of {SEQUENCES} answers, {reference.values.shape[0]} tokens, at {len(every)} boundaries compared")
 
 
-def replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
-    """Served and replayed accept length of each own drafter, by prompt set and concurrency."""
+def served_and_replayed(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
+    """replay.jsonl: served and replayed accept length of each own drafter, by prompt set and concurrency."""
     kept = files.KeptRows(out / "replay.jsonl", ["configuration", "workload"])
     for name in found:
         for workload in profile.workload.prompt_sets:
             facts = {"configuration": name, "workload": workload, "drafter": _digest(profile, name)}
             if kept.has(facts):
                 continue
-            asked = prompts.load(workload).take(PROMPTS)
+            chosen = prompts.load(workload).take(PROMPTS)
             tokens = profile.workload.output_tokens
-            got = replay.compare(profile, name, asked, tokens, profile.workload.concurrencies, work, say)
-            kept.replace(facts, [r | {"output_tokens": tokens} for r in got])
+            rows = replay.compare(ServeSpec(profile, name, chosen, tokens, profile.workload.concurrencies), work, say)
+            kept.replace(facts, [r | {"output_tokens": tokens} for r in rows])
 
 
-def of_siblings(profile: Profile, drafter: str, out: Path, work: Path, say: Progress) -> None:
-    """siblings.csv: the drafter replayed on targets that moved away from its own in growing steps."""
-    asked = prompts.load("chat").take(PROMPTS)
-    place = work.parent / "siblings"
-    place.mkdir(parents=True, exist_ok=True)
-    packed_sequences.pack_held_out(place / "held-out.safetensors", SEQUENCES)
-    text = hashes.sha256(place / "held-out.safetensors")
-    facts = {"text": text, "drafter": drafter_files.digest(profile, drafter), "scales": target_drift.SCALES}
-    if _made(out, "siblings.csv", facts):
+def drifted_targets(profile: Profile, drafter: str, out: Path, work: Path, say: Progress) -> None:
+    """target_drift.csv: the drafter replayed on targets that moved away from its own in growing steps."""
+    folder = work.parent / "target-drift"
+    text = folder / "held-out.safetensors"
+    packed_sequences.pack_held_out(text, SEQUENCES)
+    digest = drafter_files.digest(profile, drafter)
+    # A list, as it is read back from JSON.
+    facts = {"text": hashes.sha256(text), "drafter": digest, "scales": list(target_drift.SCALES)}
+    if _made(out, target_drift.FILE, facts):
         return
-    tokens = profile.workload.output_tokens
-    table = target_drift.measure(profile, drafter, asked, tokens, place / "held-out.safetensors", place, say)
+    chosen = prompts.load("chat").take(PROMPTS)
+    spec = target_drift.DriftSpec(profile, drafter, chosen, profile.workload.output_tokens, text, folder)
+    table = target_drift.measure(spec, say)
     out.mkdir(parents=True, exist_ok=True)
-    table.round(5).to_csv(out / "siblings.csv", index=False)
-    _note(out, "siblings.csv", facts)
+    table.round(5).to_csv(out / target_drift.FILE, index=False)
+    _note(out, target_drift.FILE, facts)
 
 
-def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
-    """The same drafter with draft tokens sampled in the graph (llama.cpp's default) and on the host."""
-    kept = files.KeptRows(out / "slots_of_llamacpp.jsonl", ["draft_sampling"])
+def llamacpp_slots(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
+    """llamacpp_slots.jsonl: the same drafter, its tokens sampled in the graph (llama.cpp's default) and on the host."""
+    kept = files.KeptRows(out / "llamacpp_slots.jsonl", ["draft_sampling"])
     names = [n for n in found if engine(profile.configurations[n].engine).host_sampling_flag]
     if not names:
         return
     host_sampling = engine(profile.configurations[names[0]].engine).host_sampling_flag
-    asked = prompts.load("chat").take(8)
     for where, flag in (("host", True), ("graph", False)):
         facts = {"draft_sampling": where, "drafter": _digest(profile, names[0])}
         if kept.has(facts):
@@ -174,9 +196,8 @@ def slots_of_llamacpp(profile: Profile, found: list[str], out: Path, work: Path,
         content = profile.model_dump()
         content["configurations"][names[0]]["flags"][host_sampling] = flag
         changed = type(profile).model_validate(content)
-        concurrencies = profile.workload.concurrencies
-        got = replay.compare(changed, names[0], asked, profile.workload.output_tokens, concurrencies, work, say)
-        kept.replace(facts, got)
+        spec = _chat(changed, names[0], profile.workload.concurrencies, SLOT_PROMPTS)
+        kept.replace(facts, replay.compare(spec, work, say))
 
 
 def _digest(profile: Profile, configuration: str) -> str:
@@ -184,8 +205,8 @@ def _digest(profile: Profile, configuration: str) -> str:
 
 
 def _notes(out: Path) -> dict[str, dict]:
-    place = out / "made_from.json"
-    return files.read_json(place, dict, "delete it: what it names is made again") if place.is_file() else {}
+    file = out / "made_from.json"
+    return files.read_json(file, dict, "delete it: what it names is then measured again") if file.is_file() else {}
 
 
 def _made(out: Path, name: str, facts: dict) -> bool:

@@ -1,94 +1,92 @@
-"""Why does a drafter fail? Each suspected cause produced for real, replayed and served.
+"""Why does a drafter fail? Each suspected fault is put into a real drafter, which is then served and replayed.
 
-A cause is a change to the aligned drafter's checkpoint (scripts/derive_drafter.py). For each one the same prompts are
-served on the engine and replayed on the states of the same text, so that a cause that replay predicts and the engine
-confirms is understood, and one that neither shows explains nothing.
+A fault is put into the checkpoint of the aligned drafter (scripts/derive_drafter.py) or into its training
+(retrain.py). For each one the same prompts are served on the engine and replayed on the states of the same text. A
+fault that replay predicts and the engine confirms is understood; one that shows in neither explains nothing.
 """
 
+import dataclasses
 from pathlib import Path
 
 import pandas as pd
 
 from runners.core import acceptance_math, files, hashes
 from runners.core.progress import Progress
-from runners.drafter import card, replay, retrain
-from runners.drafter.faults import AS_TRAINED, CAUSES
+from runners.drafter import card, faults, replay, retrain
+from runners.drafter.serve_and_count import ServeSpec
 from runners.engines.registry import engine
 from runners.profiles.profile import Profile
-from runners.profiles.prompts import Prompt
 from runners.serve import model_files
 
-COLUMNS = ["configuration", "change", "cause", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
+FILE = "faults.jsonl"
+COLUMNS = ["configuration", "fault", "what", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
 COLUMNS += ["survival", "reads_one"]
 
 
-def with_cause(profile: Profile, configuration: str, change: str, say: Progress = print) -> tuple[Profile, str]:
-    """The profile with one more configuration: the same, its drafter changed. (profile, configuration's name)
+def with_fault(profile: Profile, configuration: str, fault: str, say: Progress = print) -> tuple[Profile, str]:
+    """(the profile with one more configuration, that configuration's name): the same one, its drafter with the fault.
 
-    A fault of the checkpoint is derived; one of the training is trained, once (variants.variant).
+    A fault of the checkpoint is derived when it is first served; a fault of the training is trained here, once.
     """
-    if change == AS_TRAINED:
+    if fault == faults.AS_TRAINED:
         return profile, configuration
     content = profile.model_dump()
     drafter = profile.configuration(configuration).drafter
-    if profile.training and change in profile.training.variants:
-        published = card.DRAFTERS / change
-        folder = published if published.is_dir() else retrain.variant(profile, change, say)
-        content["drafters"][change] = {"path": str(folder)}
+    if profile.training and fault in profile.training.variants:
+        published = card.DRAFTERS / fault
+        folder = published if published.is_dir() else retrain.train_variant(profile, fault, say)
+        content["drafters"][fault] = {"path": str(folder)}
     else:
-        content["drafters"][change] = {"made": "derived", "source": drafter, "change": change}
-    name = f"{configuration}.{change.replace('+', 'plus')}"
-    content["configurations"][name] = content["configurations"][configuration] | {"drafter": change}
+        content["drafters"][fault] = {"made": "derived", "source": drafter, "fault": fault}
+    name = f"{configuration}.{fault.replace('+', 'plus')}"
+    content["configurations"][name] = content["configurations"][configuration] | {"drafter": fault}
     return type(profile).model_validate(content), name
 
 
-def serve_all(
-    profile: Profile,
-    configuration: str,
-    asked: list[Prompt],
-    output_tokens: int,
-    concurrency: int,
-    out: Path,
-    work: Path,
-    say: Progress = print,
-    changes: list[str] | None = None,
+def measure_faults(
+    spec: ServeSpec, out: Path, work: Path, say: Progress = print, only: list[str] | None = None
 ) -> list[dict]:
-    """A row a cause, served and replayed; rows already in `out`/hypotheses.jsonl are kept, so it resumes."""
-    kept = files.KeptRows(out / "hypotheses.jsonl", ["configuration", "change", "concurrency"])
-    for change in changes or list(CAUSES):
-        changed, name = with_cause(profile, configuration, change, say)
-        folder = model_files.files(changed, changed.configuration(name).drafter, say).drafter_folder
-        digest = (
-            hashes.noted_sha256(folder / "model.safetensors")[:12] + hashes.noted_sha256(folder / "config.json")[:12]
-        )
-        facts = {"configuration": configuration, "change": change, "digest": digest, "concurrency": concurrency}
+    """Serve and replay each fault (of `only`, where given); returns the rows of `out`/faults.jsonl, one a fault.
+
+    spec: the configuration without a fault; its first concurrency is used. Resumable: a fault that already has a row
+    for the same drafter is left out.
+    """
+    kept = files.KeptRows(out / FILE, ["configuration", "fault", "concurrency"])
+    for fault in only or list(faults.MEASURED):
+        profile, name = with_fault(spec.profile, spec.configuration, fault, say)
+        folder = model_files.files(profile, profile.configuration(name).drafter, say).drafter_folder
+        # Weights and config each give half: some faults change one, some the other.
+        digest = "".join(hashes.noted_sha256(folder / file)[:12] for file in ("model.safetensors", "config.json"))
+        concurrency = spec.concurrencies[0]
+        facts = {"configuration": spec.configuration, "fault": fault, "digest": digest, "concurrency": concurrency}
         if kept.has(facts):
             continue
-        # Where an engine's states are the reference's to rounding (vLLM in fp32: drift.csv), its own capture would only
-        # cost a start each.
-        kind = profile.configuration(configuration).engine
+        # Where an engine's states equal the reference's up to rounding (vLLM in fp32: drift.csv), its own capture would
+        # only cost a start each.
+        kind = profile.configuration(name).engine
         source = kind if engine(kind).rounds_activations else "reference"
-        found = replay.compare(changed, name, asked, output_tokens, [concurrency], work, say, source)[0]
-        kept.replace(facts, [found | {"output_tokens": output_tokens}])
+        faulty = dataclasses.replace(spec, profile=profile, configuration=name, concurrencies=[concurrency])
+        found = replay.compare(faulty, work, say, source)[0]
+        kept.replace(facts, [found | {"output_tokens": spec.output_tokens}])
     return kept.rows
 
 
 def table(rows: list[dict]) -> pd.DataFrame:
-    """One row a cause and configuration: accept length served and replayed, survival by position, what it explains.
+    """One row a configuration and fault, with columns COLUMNS, in the order of the table of faults.
 
-    In the order of CAUSES, whichever was served last. The case's drafter read 1.00, to the two decimals of its log:
-    `reads_one` says whether a cause, served, reads so too.
+    survival: share of steps that kept position 1, 2, ... when served. reads_one: whether the served accept length is
+    1.00 to two decimals, as the case's drafter read in its log.
     """
-    kept, order = [], list(CAUSES)
-    # An engine's rows stay together; a cause of an older version comes last.
-    for row in sorted(rows, key=lambda r: (r["configuration"], (*order, r["change"]).index(r["change"]))):
+    kept, order = [], list(faults.FAULTS)
+    # An engine's rows stay together; a fault of an older version comes last.
+    for row in sorted(rows, key=lambda r: (r["configuration"], (*order, r["fault"]).index(r["fault"]))):
         served, replayed = row["served"], row["replayed"]
         survival = [round(a / served["steps"], 4) for a in served["accepted_per_position"]] if served["steps"] else []
         kept.append(
             {
                 "configuration": row["configuration"],
-                "change": row["change"],
-                "cause": CAUSES.get(row["change"], row["change"]),
+                "fault": row["fault"],
+                "what": faults.what(row["fault"]),
                 "steps": served["steps"],
                 "accepted": served["accepted"],
                 "accept_length_served": served["accept_length"],

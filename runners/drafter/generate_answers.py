@@ -1,20 +1,22 @@
 """The target's own answers to the corpus's prompts, from llama.cpp's server, as token ids.
 
-Resumable: each answer is one line, appended when it is whole; a second run asks only what is missing. Prompts are
-in a shuffled order, so any prefix of the corpus is a fair sample of it.
+Resumable: an answer is one line, written when it is complete; a second run requests only what is missing. Prompts are
+shuffled, so an interrupted run has a fair sample of them.
 """
 
 import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 
 import httpx
 import pandas as pd
 
 from runners.core.errors import UserError
+from runners.core.progress import Progress
 from runners.drafter.corpus import CorpusPrompt
 from runners.engines.http import post
 from runners.engines.llamacpp import prompt_ids
@@ -25,12 +27,12 @@ COLUMNS = ["id", "kind", "subject", "part", "temperature", "seed", "prompt_token
 
 
 def temperature_of(index: int, training: Training) -> float:
-    """Greedy and sampled answers in turn, in the profile's proportions: what is served, and some variety."""
+    """The temperature of answer `index`. Greedy and sampled answers alternate: what is served, and some variety."""
     return training.temperatures[index % len(training.temperatures)]
 
 
 def read(path: Path) -> list[dict]:
-    """The whole lines of an answers file; a torn last line (the machine went down) is dropped."""
+    """The rows of an answers file. A line that is not JSON is left out: a crash may leave half a line."""
     rows = []
     if path.is_file():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -47,15 +49,16 @@ def generate(
     training: Training,
     path: Path,
     concurrency: int,
-    say: Callable[[str], None] = lambda _: None,
+    say: Progress = lambda _: None,
 ) -> int:
-    """Ask for every missing answer, `concurrency` at a time; returns how many were added.
+    """Request every missing answer, `concurrency` at a time; returns how many were added.
 
-    Raises UserError when the server refuses or goes away; what was answered is kept.
+    UserError when the server refuses or stops; the answers so far are kept.
     """
     known = {row["id"] for row in read(path)}
     todo = [(i, p) for i, p in enumerate(prompts) if p.id not in known]
     path.parent.mkdir(parents=True, exist_ok=True)
+    # After half a line, the next answer starts on a line of its own.
     torn = path.is_file() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
     with open(path, "a", encoding="utf-8") as out:
         out.write("\n" if torn else "")
@@ -64,12 +67,19 @@ def generate(
         except httpx.HTTPError as error:
             raise UserError(
                 f"The server stopped answering ({type(error).__name__}: {error}); answers so far are in {path}, "
-                "run again to go on."
+                "run again to continue."
             ) from error
     return len(todo)
 
 
-async def _generate(base_url: str, todo: list, training: Training, out, concurrency: int, say) -> None:
+async def _generate(
+    base_url: str,
+    todo: list[tuple[int, CorpusPrompt]],
+    training: Training,
+    out: TextIO,
+    concurrency: int,
+    say: Progress,
+) -> None:
     waiting, began = iter(todo), time.monotonic()
     done = tokens = 0
     limits = httpx.Limits(max_keepalive_connections=0)  # llama.cpp closes idle connections
@@ -78,7 +88,7 @@ async def _generate(base_url: str, todo: list, training: Training, out, concurre
         async def worker() -> None:
             nonlocal done, tokens
             for index, prompt in waiting:
-                row = await _ask(client, index, prompt, training)
+                row = await _answer(client, index, prompt, training)
                 out.write(json.dumps(row) + "\n")
                 out.flush()
                 done += 1
@@ -91,42 +101,44 @@ async def _generate(base_url: str, todo: list, training: Training, out, concurre
         await asyncio.gather(*(worker() for _ in range(concurrency)))
 
 
-async def _ask(client: httpx.AsyncClient, index: int, prompt: CorpusPrompt, training: Training) -> dict:
+async def _answer(client: httpx.AsyncClient, index: int, prompt: CorpusPrompt, training: Training) -> dict:
     """One answer; the prompt goes through the server's own chat template and tokenizer."""
     ids = await prompt_ids(client, [{"role": "user", "content": prompt.text}])
     temperature = temperature_of(index, training)
-    asked = {
+    request = {
         "prompt": ids,
         "n_predict": training.answer_tokens,
         "temperature": temperature,
         "seed": training.seed + index,
-        "top_k": 0,
+        "top_k": 0,  # off, as top_p and min_p are: the target's own distribution is sampled
         "top_p": 1.0,
         "min_p": 0.0,
         "return_tokens": True,
         "cache_prompt": False,
     }
-    got = await post(client, "/completion", asked)
+    response = await post(client, "/completion", request)
     return {
         "id": prompt.id,
         "kind": prompt.kind,
         "subject": prompt.subject,
         "part": prompt.part,
         "temperature": temperature,
-        "seed": asked["seed"],
+        "seed": request["seed"],
         "prompt_tokens": ids,
-        "answer_tokens": got["tokens"],
-        "ended": got.get("stop_type") == "eos",
+        "answer_tokens": response["tokens"],
+        "ended": response.get("stop_type") == "eos",
     }
 
 
 def table(rows: Iterable[dict]) -> pd.DataFrame:
-    """The answers as they are published: one row an answer, lists of token ids, in an order that any first part of is a
-    fair sample (by the hash of the id: sorted by id, a first part would hold one kind of prompt alone).
+    """The answers as they are published: one row an answer, columns COLUMNS.
+
+    Sorted by the hash of the id, so that the first rows are a fair sample. Sorted by the id itself, they would all be
+    of one kind of prompt.
     """
     frame = pd.DataFrame(rows, columns=COLUMNS)
-    return frame.sort_values("id", key=lambda ids: ids.map(_rank), ignore_index=True)
+    return frame.sort_values("id", key=lambda ids: ids.map(_hash), ignore_index=True)
 
 
-def _rank(id_: str) -> str:
+def _hash(id_: str) -> str:
     return hashlib.sha256(id_.encode()).hexdigest()

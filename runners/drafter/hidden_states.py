@@ -1,9 +1,9 @@
-"""Do the hidden states that a drafter is served agree with those it was trained on?
+"""Do the hidden states that a drafter gets when served agree with those it was trained on?
 
-Works on captured states (scripts/capture_*.py): shards of float16 [tokens, boundaries, hidden] with a manifest that
-names each boundary as "input of layer i". All distances are relative, |a - b| / |b| in the L2 norm, per token and
-then averaged: a residual stream keeps a large common part, so that cosines of neighbouring layers are near 1 and
-hide what matters.
+Reads captured states (scripts/capture_*.py): shards of float16 [tokens, boundaries, hidden], and a manifest that names
+each boundary "input of layer i". All distances are relative: |a - b| / |b| in the L2 norm for each token, then the
+mean. Cosines would not do: a residual stream keeps a large common part, so cosines of neighbouring layers are all
+near 1.
 """
 
 import json
@@ -19,7 +19,9 @@ from runners.core.errors import UserError
 
 @dataclass(frozen=True)
 class States:
-    """`values` [tokens, boundaries, hidden] float32; `boundaries`: the layer each feeds; `lengths` in tokens."""
+    """`values` [tokens, boundaries, hidden] float32; `boundaries`: i is the input of layer i; `lengths`: tokens of each
+    sequence.
+    """
 
     source: str
     boundaries: list[int]
@@ -27,25 +29,31 @@ class States:
     lengths: np.ndarray
 
     def at(self, boundary: int) -> np.ndarray:
-        """[tokens, hidden]; UserError when it was not captured."""
+        """[tokens, hidden] float32 at one boundary; UserError when it was not captured."""
         if boundary not in self.boundaries:
             raise UserError(f"The states of {self.source} hold no input of layer {boundary}; capture it first.")
         return self.values[:, self.boundaries.index(boundary)]
 
 
+def captured_boundaries(folder: Path) -> list[int]:
+    """The boundaries whose states the folder holds, in the order of its columns: i is the input of layer i."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return [int(name.rsplit(" ", 1)[1]) for name in manifest["boundaries"]]
+
+
 def load(folder: Path) -> States:
-    """Read captured states; UserError when there are none or the manifest and the shards disagree."""
+    """Read captured states; UserError when there are none, or when the manifest and the shards disagree."""
     manifest_file = folder / "manifest.json"
     if not manifest_file.is_file():
         raise UserError(f"No captured states in {folder} (manifest.json is missing); capture them first.")
     manifest = json.loads(manifest_file.read_text())
-    boundaries = [int(b.rsplit(" ", 1)[1]) for b in manifest["boundaries"]]
+    boundaries = captured_boundaries(folder)
     shards = [load_file(p) for p in sorted(folder.glob("shard-*.safetensors"))]
     values = np.concatenate([s["states"] for s in shards]).astype(np.float32)
     if values.shape[:2] != (manifest["tokens"], len(boundaries)):
         raise UserError(
-            f"{folder} holds {values.shape[0]} tokens of {values.shape[1]} boundaries, its manifest says "
-            f"{manifest['tokens']} of {len(boundaries)}; capture them again."
+            f"{folder} holds {values.shape[0]} tokens at {values.shape[1]} boundaries, but its manifest says "
+            f"{manifest['tokens']} at {len(boundaries)}; delete the folder and capture again."
         )
     return States(manifest["source"], boundaries, values, np.concatenate([s["lengths"] for s in shards]))
 
@@ -57,7 +65,10 @@ def only(states: States, boundaries: list[int]) -> States:
 
 
 def without_first(states: States) -> np.ndarray:
-    """Rows but each sequence's first: that token is an attention sink, its states a hundred times larger."""
+    """[tokens] bool: False for the first token of each sequence.
+
+    That token is an attention sink: its states are a hundred times larger and would dominate every mean.
+    """
     keep = np.ones(int(states.lengths.sum()), dtype=bool)
     keep[np.concatenate([[0], np.cumsum(states.lengths)[:-1]])] = False
     return keep
@@ -71,7 +82,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> float:
 def slot_map(captured: States, reference: States) -> pd.DataFrame:
     """Every captured slot against every boundary of the reference: columns slot, boundary, distance.
 
-    `slot` is the id under which the source captured; the smallest distance says which boundary it really is.
+    slot: the layer id under which the source captured. The boundary with the smallest distance is what it really is.
     """
     keep = without_first(reference)
     rows = [
@@ -87,7 +98,7 @@ def slot_map(captured: States, reference: States) -> pd.DataFrame:
 
 
 def offsets(slots: pd.DataFrame) -> pd.DataFrame:
-    """One row a slot: the nearest boundary, the offset from its id, and the margin.
+    """One row a slot of one source: columns slot, nearest (boundary), offset (of that from the id), distance, margin.
 
     margin: the second-smallest distance over the smallest (1 would be a tie).
     """
@@ -114,7 +125,11 @@ def offsets_by_source(slots: pd.DataFrame) -> pd.DataFrame:
 
 
 def drift(captured: States, reference: States) -> pd.DataFrame:
-    """Per boundary: how far the source is from the reference, and how far the next boundary is (the yardstick)."""
+    """One row a boundary: columns source, boundary, drift, to_next.
+
+    drift: distance of the source from the reference. to_next: distance from there to the reference's next boundary, the
+    scale on which a drift is large or small; None at the last.
+    """
     keep = without_first(reference)
     rows = []
     for boundary in captured.boundaries:

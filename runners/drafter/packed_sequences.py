@@ -9,7 +9,12 @@ from runners.drafter import corpus
 
 
 def pack(rows: list[dict], output: Path) -> None:
-    """The sequences in one safetensors file: `ids`, `offsets`; per sequence `prompt` and `held_out`."""
+    """Write the sequences into one safetensors file.
+
+    rows: prompt_tokens, answer_tokens, part. The file holds
+    ids [tokens] int32, all sequences one after the other; offsets [sequences + 1] int64, where each begins;
+    prompt [sequences] int32, how many of its tokens are the prompt; held_out [sequences] uint8, 1 or 0.
+    """
     sequences = [[*r["prompt_tokens"], *r["answer_tokens"]] for r in rows]
     offsets = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -23,7 +28,7 @@ def pack(rows: list[dict], output: Path) -> None:
 
 
 def pack_held_out(output: Path, count: int) -> None:
-    """The first `count` greedy answers of the corpus's held-out part, packed."""
+    """Pack the first `count` greedy answers of the corpus's held-out part."""
     import pandas as pd
 
     rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")

@@ -1,4 +1,4 @@
-"""What the drafter and alignment chapters show, read from published files; empty where nothing was measured."""
+"""What the chapters Drafter and Alignment show, read from files; tables are empty where nothing was measured."""
 
 import json
 from pathlib import Path
@@ -18,12 +18,13 @@ SLOTS = ["draft_sampling", "concurrency", "steps", "accepted", "served", "replay
 
 
 def folder(runs: str | Path, profile: str) -> Path:
+    """Where `specverdict align` writes."""
     return results.home(runs, profile) / "alignment"
 
 
-def training(place: Path = DRAFTER) -> dict:
+def training(drafter: Path = DRAFTER) -> dict:
     """{"facts": .., "history": [..]} of the published drafter; empty when there is none."""
-    file = place / "history.json"
+    file = drafter / "history.json"
     return json.loads(file.read_text()) if file.is_file() else {"facts": {}, "history": []}
 
 
@@ -39,16 +40,17 @@ def text() -> pd.DataFrame:
 
 
 def scaling() -> pd.DataFrame:
-    """The same training on more and more text: train_tokens, seconds, accept_length and top-1 by draft step."""
+    """The same training on more and more text: train_tokens, steps, seconds, accept_length and top-1 by draft step."""
     file = DRAFTER.parent / "scaling.csv"
     columns = ["train_tokens", "steps", "seconds", "accept_length"]
     return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)
 
 
 def aim(runs: str | Path, profile: str) -> pd.DataFrame:
-    """One row an own drafter's configuration and workload at C=1: what it reaches of AIM, and which term is short.
+    """How near the aligned drafter comes to its aim at C=1: one row a configuration and workload.
 
-    needs_length: accept length that gives the speed-up aimed at, at the measured step cost; needs_cost: the reverse.
+    needs_length: the accept length that gives the speed-up aimed at, at the measured step cost. needs_cost: the step
+    cost that gives it at the measured accept length. short: the term that falls short (_short).
     """
     columns = ["configuration", "workload", "accept_length", "step_cost", "speed_up", "needs_length", "needs_cost"]
     found = load.load_if_known(profile)
@@ -70,20 +72,24 @@ def aim(runs: str | Path, profile: str) -> pd.DataFrame:
 
 
 def _short(row) -> str:
-    """The term that keeps a row from the aim: a step may cost as much as the accept length aimed at would pay for."""
+    """The term that keeps a row from the aim: "nothing", "step cost", "accept length" or "both"."""
     if row.speed_up >= AIM_SPEED_UP:
         return "nothing"
+    # A step may cost as much as the accept length aimed at would pay for.
     dear = row.step_cost > AIM_LENGTH / AIM_SPEED_UP
     weak = row.accept_length < AIM_LENGTH
     return "both" if dear and weak else "step cost" if dear else "accept length"
 
 
-def _lines(place: Path) -> list[dict]:
-    return [row for _, row in files.json_lines(place)] if place.is_file() else []
+def _lines(file: Path) -> list[dict]:
+    return [row for _, row in files.json_lines(file)] if file.is_file() else []
 
 
 def replay(runs: str | Path, profile: str) -> pd.DataFrame:
-    """A row a configuration, workload and concurrency; `difference` is served over replayed, less one."""
+    """Served and replayed accept lengths: one row a configuration, workload and concurrency, columns REPLAY.
+
+    difference: served / replayed - 1.
+    """
     rows = [
         {
             "configuration": r["configuration"],
@@ -100,7 +106,7 @@ def replay(runs: str | Path, profile: str) -> pd.DataFrame:
 
 
 def llamacpp_slots(runs: str | Path, profile: str) -> pd.DataFrame:
-    """Where llama.cpp samples draft tokens, by concurrency."""
+    """Accept lengths by where llama.cpp samples draft tokens and by concurrency: columns SLOTS."""
     rows = [
         {
             "draft_sampling": r["draft_sampling"],
@@ -110,16 +116,17 @@ def llamacpp_slots(runs: str | Path, profile: str) -> pd.DataFrame:
             "served": r["served"]["accept_length"],
             "replayed": r["replayed"]["accept_length"],
         }
-        for r in _lines(folder(runs, profile) / "slots_of_llamacpp.jsonl")
+        for r in _lines(folder(runs, profile) / "llamacpp_slots.jsonl")
     ]
     return pd.DataFrame(rows, columns=SLOTS)
 
 
 def faults(runs: str | Path, profile: str) -> pd.DataFrame:
-    return fault_injection.table(_lines(folder(runs, profile) / "hypotheses.jsonl"))
+    """fault_injection.table of the published rows."""
+    return fault_injection.table(_lines(folder(runs, profile) / fault_injection.FILE))
 
 
 def csv(runs: str | Path, profile: str, name: str, columns: list[str]) -> pd.DataFrame:
-    """slots.csv or drift.csv; an empty frame with these columns when it was not measured."""
+    """One of the CSV files; an empty frame with these columns when it was not measured."""
     file = folder(runs, profile) / name
     return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)

@@ -1,88 +1,123 @@
-"""Trainings beside the published one: on other states, for a sibling of the target, on less text.
+"""Trainings beside the published one: on other states, for a target moved by noise, on less text.
 
-Each is made once for its settings, its text and the drafter it starts from, and kept in train.folder.
+Each is trained once for its settings, its text and the drafter it starts from, and kept in train.folder.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
 from runners.core import hashes
 from runners.core.errors import UserError
+from runners.core.progress import Progress
 from runners.drafter import card, corpus, packed_sequences, train
 from runners.drafter.card import DRAFTERS
+from runners.engines.engine import Files
 from runners.engines.registry import engine
 from runners.profiles.profile import Profile
+from runners.profiles.schema import TrainingVariant
 from runners.serve import drafter_files, model_files, scripts
 
+LLAMACPP_BATCH = 512  # tokens
+HELD_OUT = 40  # answers
 SCALING = [15_000, 30_000, 60_000, 120_000]  # answer tokens trained on
 
 
-def variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> Path:
-    """The published drafter trained on under a variant's conditions; returns its folder, made once.
+def train_variant(profile: Profile, name: str, say: Progress = print) -> Path:
+    """The folder of the published drafter trained on under a variant's conditions; trained once.
 
-    It shows what a drafter becomes that learnt from other states, other boundaries or a sibling of the target.
+    It shows what becomes of a drafter that learnt from other states, from other boundaries or from a moved target.
     """
-    settled = profile.training
-    chosen = settled.variants[name]
-    text = corpus.FOLDER / "answers.parquet"
+    work = _folder(profile, name)
+    drafter = work / "drafter"
+    if (drafter / "history.json").is_file():
+        return drafter
+    chosen = profile.training.variants[name]
+    packed_sequences.pack(_text(chosen), work / "seq.safetensors")
+    files = model_files.files(profile, None, say)
+    target = _target(profile, chosen, files, work, say)
+    states = _capture(profile, chosen, files, target, work, say)
+    settings = work / "settings.json"
+    settings.write_text(json.dumps(variant_settings(profile, chosen, files, target, states, work), indent=1))
+    scripts.run_script("train_drafter", [settings], say)
+    return drafter
+
+
+def _folder(profile: Profile, name: str) -> Path:
+    """Where a variant is kept: named by its settings, its text and the drafter it starts from."""
     facts = [
-        chosen.model_dump_json(),
-        str(settled.boundaries),
-        hashes.sha256(text),
+        profile.training.variants[name].model_dump_json(),
+        str(profile.training.boundaries),
+        hashes.sha256(corpus.FOLDER / "answers.parquet"),
         drafter_files.digest(profile, "aligned"),
     ]
-    work = train.folder(profile) / "variants" / f"{name}-{hashlib.sha256(' '.join(facts).encode()).hexdigest()[:12]}"
-    if (work / "drafter" / "history.json").is_file():
-        return work / "drafter"
-    rows = pd.read_parquet(text)
+    return train.folder(profile) / "variants" / f"{name}-{hashlib.sha256(' '.join(facts).encode()).hexdigest()[:12]}"
+
+
+def _text(chosen: TrainingVariant) -> list[dict]:
+    """The answers that a variant is trained on, and some held-out ones to judge it by."""
+    rows = pd.read_parquet(corpus.FOLDER / "answers.parquet")
     trained = rows[rows["part"] == "train"].head(chosen.answers)
-    fits = trained["prompt_tokens"].map(len) + trained["answer_tokens"].map(len) <= 512  # llama.cpp's batch
-    packed_sequences.pack(
-        pd.concat([trained[fits], rows[rows["part"] == "held-out"].head(40)]).to_dict("records"),
-        work / "seq.safetensors",
-    )
-    files = model_files.files(profile, None, say)
-    target = files.folder
-    if chosen.target_noise:
-        target = work / "target"
-        if not target.is_dir():
-            scripts.run_script("perturb_target", [files.folder, target, chosen.target_noise, settled.seed], say)
-    boundaries = ",".join(map(str, chosen.boundaries or settled.boundaries))
-    scripts.run_script("capture_reference", [target, work / "seq.safetensors", work / "finals", boundaries], say)
-    states = work / "finals"
-    if chosen.states != "reference":
-        states = work / "states"
-        source = engine(chosen.states)
-        if not (states / "manifest.json").is_file():
-            words = [files.target(source.serves), work / "seq.safetensors", states, boundaries]
-            scripts.run_script(source.capture_script, words, say, environment=source.name)
-    settings = train.numbers(settled) | {
+    tokens = trained["prompt_tokens"].map(len) + trained["answer_tokens"].map(len)
+    # llama.cpp's capture runs a sequence as one batch, and its batch holds 512 tokens.
+    trained = trained[tokens <= LLAMACPP_BATCH]
+    held_out = rows[rows["part"] == "held-out"].head(HELD_OUT)
+    return pd.concat([trained, held_out]).to_dict("records")
+
+
+def _target(profile: Profile, chosen: TrainingVariant, files: Files, work: Path, say: Progress) -> Path:
+    """The target that the variant is trained for: the profile's own, or one moved by noise."""
+    if not chosen.target_noise:
+        return files.folder
+    moved = work / "target"
+    if not moved.is_dir():
+        scripts.run_script("perturb_target", [files.folder, moved, chosen.target_noise, profile.training.seed], say)
+    return moved
+
+
+def _capture(profile: Profile, chosen: TrainingVariant, files: Files, target: Path, work: Path, say: Progress) -> Path:
+    """The folder of the aux states that the variant is trained on.
+
+    `finals` is always captured from the reference: the last hidden states, which give what the target would choose.
+    """
+    sequences = work / "seq.safetensors"
+    boundaries = ",".join(map(str, chosen.boundaries or profile.training.boundaries))
+    scripts.run_script("capture_reference", [target, sequences, work / "finals", boundaries], say)
+    if chosen.states == "reference":
+        return work / "finals"
+    states, source = work / "states", engine(chosen.states)
+    if not (states / "manifest.json").is_file():
+        words = [files.target(source.serves), sequences, states, boundaries]
+        scripts.run_script(source.capture_script, words, say, environment=source.name)
+    return states
+
+
+def variant_settings(
+    profile: Profile, chosen: TrainingVariant, files: Files, target: Path, states: Path, work: Path
+) -> dict:
+    """The settings of scripts/train_drafter.py that train a variant on from the published drafter."""
+    return train.numbers(profile.training) | {
         "target": str(target),
         "sequences": str(work / "seq.safetensors"),
         "states": str(states),
         "finals": str(work / "finals"),
         "output": str(work / "drafter"),
         "start": str(DRAFTERS / "aligned"),
-        # It is served with the boundaries it does not know were wrong.
-        "config": train.config_of(files.folder, settled.boundaries),
+        # The boundaries that are served, even where others were trained on: that is the fault.
+        "config": train.config_of(files.folder, profile.training.boundaries),
         "epochs": chosen.epochs,
-        "learning_rate": settled.learning_rate / 3,
+        "learning_rate": profile.training.learning_rate / 3,  # it starts from trained weights
     }
-    (work / "settings.json").write_text(json.dumps(settings, indent=1))
-    scripts.run_script("train_drafter", [work / "settings.json"], say)
-    return work / "drafter"
 
 
-def publish_variant(profile: Profile, name: str, say: Callable[[str], None] = print) -> int:
-    """Train a variant if it is not there and copy it to data/drafters/<name>; UserError for an unknown one."""
+def publish_variant(profile: Profile, name: str, say: Progress = print) -> int:
+    """Train a variant, if that was not done yet, and copy it to data/drafters/<name>; UserError for an unknown one."""
     known = profile.training.variants if profile.training else {}
     if name not in known:
         raise UserError(f"Profile {profile.name} trains no variant '{name}'; it has: {', '.join(known) or 'none'}.")
-    made, chosen = variant(profile, name, say), known[name]
+    made, chosen = train_variant(profile, name, say), known[name]
     rows = {
         "training": f"the aligned drafter, {chosen.epochs:g} epochs more on {chosen.answers:,} answers",
         "accept length from every position, held out": None,
@@ -100,10 +135,10 @@ def publish_variant(profile: Profile, name: str, say: Callable[[str], None] = pr
     return 0
 
 
-def scaling(profile: Profile, say: Callable[[str], None] = print) -> int:
+def scaling(profile: Profile, say: Progress = print) -> int:
     """data/drafters/scaling.csv: the same training on less text; written after each size, so an interruption costs one.
 
-    UserError when this machine has not trained the drafter itself: the smaller sizes are trained on the same states.
+    UserError when the drafter was not trained on this machine: the smaller sizes are trained on the same states.
     """
     work = train.folder(profile)
     if not (work / "aligned.json").is_file():
@@ -124,10 +159,10 @@ def scaling(profile: Profile, say: Callable[[str], None] = print) -> int:
     return 0
 
 
-def _result(place: Path) -> dict:
+def _result(folder: Path) -> dict:
     """A training's size and its last held-out figures."""
-    told = json.loads((place / "history.json").read_text())
-    last = told["history"][-1]
-    row = {"train_tokens": told["facts"]["train_tokens"], "steps": last["step"], "seconds": round(last["seconds"])}
+    record = json.loads((folder / "history.json").read_text())
+    last = record["history"][-1]
+    row = {"train_tokens": record["facts"]["train_tokens"], "steps": last["step"], "seconds": round(last["seconds"])}
     row |= {f"top1_step{i + 1}": round(t, 4) for i, t in enumerate(last["top1"])}
     return row | {"accept_length": round(last["accept_length"], 4)}

@@ -35,8 +35,8 @@ Boundary = Annotated[int, Field(ge=0)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Environment = dict[VariableName, Annotated[str, Field(pattern=r"^[^\x00]*$")]]
 
-# What scripts/derive_drafter.py can do to a drafter.
-Change = Literal[
+# The faults that scripts/derive_drafter.py puts into a drafter; drafter/faults.py says what each is.
+Fault = Literal[
     "random-head",
     "wrong-map",
     "rope-base",
@@ -96,14 +96,14 @@ class Target(Strict):
 class Drafter(Strict):
     """A drafter: a folder (on the box, or published in data/drafters), or one a script makes.
 
-    `untrained`: random weights, seeded. `derived`: `source`, another drafter of the profile, with one `change`
+    `untrained`: random weights, seeded. `derived`: `source`, another drafter of the profile, with one `fault`
     (scripts/derive_drafter.py).
     """
 
     path: str | None = None
     made: Literal["untrained", "derived"] | None = None
     source: str | None = None
-    change: Change | None = None
+    fault: Fault | None = None
     seed: int = Field(default=0, ge=0)
     note: str = ""
 
@@ -111,8 +111,8 @@ class Drafter(Strict):
     def one_source(self) -> "Drafter":
         if (self.path is None) == (self.made is None):
             raise ValueError("give exactly one of `path` and `made`")
-        if (self.made == "derived") != bool(self.source and self.change):
-            raise ValueError("`source` and `change` are needed with `made: derived`, and only with it")
+        if (self.made == "derived") != bool(self.source and self.fault):
+            raise ValueError("`source` and `fault` are needed with `made: derived`, and only with it")
         return self
 
 

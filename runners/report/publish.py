@@ -65,7 +65,7 @@ def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
         raise UserError(
             f"`{machine}` cannot name a machine; use lower-case letters, digits and dashes: --machine two-cores."
         )
-    source, target = _source(profile, runs), reproduction.PLACE / machine / profile.name
+    source, target = _source(profile, runs), reproduction.ELSEWHERE / machine / profile.name
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     _copy_cells(profile, source, part, MEASURED)
@@ -76,7 +76,7 @@ def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
     shutil.rmtree(target, ignore_errors=True)
     part.rename(target)
     size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
-    kept = target.relative_to(reproduction.PLACE.parent.parent)
+    kept = target.relative_to(reproduction.ELSEWHERE.parent.parent)
     print(f"kept {profile.name} of {machine}: {size / 1e6:.1f} MB in {kept}")
     return 0
 

@@ -3,7 +3,7 @@
 Runs inside the reference environment. A fault is put into the checkpoint itself, so that every engine serves the
 same one; the weights are otherwise untouched.
 
-    python derive_drafter.py CHANGE SOURCE_FOLDER OUTPUT_FOLDER SEED
+    python derive_drafter.py FAULT SOURCE_FOLDER OUTPUT_FOLDER SEED
 """
 
 import json
@@ -100,6 +100,8 @@ def noisy(scale: float) -> Callable[[Tensors, dict, np.random.Generator], None]:
     return change
 
 
+# The faults by name. This table and `main` keep the words that published drafters were made with: their text is part of
+# a derived drafter's digest (serve/drafter_files.py), and another word would set aside every cell measured with one.
 CHANGES: dict[str, Callable[[Tensors, dict, np.random.Generator], None]] = {
     "random-head": random_head,
     "wrong-map": wrong_map,

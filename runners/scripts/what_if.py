@@ -1,11 +1,11 @@
 """What would the drafter's accept length be if one thing were otherwise? Replay under each alternative.
 
 Runs inside the reference environment. A fault that was put in by a wrong convention can be taken out again: the
-alternative whose accept length rises most names the cause.
+alternative whose accept length rises most names the fault.
 
     python what_if.py REQUEST.json RESULT.json
 REQUEST: as replay.py's, with `layer_ids` (the boundaries in slot order) and `held` (the boundaries captured).
-RESULT: {alternative: {"cause": .., "accept_length": .., "every_position": [..]}}; "as it is" is the drafter unchanged.
+RESULT: {alternative: {"fault": .., "accept_length": .., "every_position": [..]}}; "as it is" is the drafter unchanged.
 accept_length: walked, as an engine serves it. every_position: one mean a sequence over chains begun at each of the
 answer's positions, many times more chains than are walked, so that small differences can be told.
 """
@@ -33,7 +33,7 @@ def main(request_file: Path, result_file: Path) -> None:
     held, layer_ids = r["held"], r["layer_ids"]
     results = {}
 
-    def judge(name: str, cause: str | None, drafter=drafter, ids=ids, layers=layer_ids) -> None:
+    def judge(name: str, fault: str | None, drafter=drafter, ids=ids, layers=layer_ids) -> None:
         if any(i not in held for i in layers):
             return
         columns = [held.index(i) for i in layers]
@@ -47,7 +47,7 @@ def main(request_file: Path, result_file: Path) -> None:
             steps, accepted = steps + row["steps"], accepted + row["accepted"]
             # The last K chains run past the end of the text and would count as wrong.
             every.append(1 + float(counts[prompt[i] - 1 : len(counts) - r["k"]].float().mean()))
-        results[name] = {"cause": cause, "accept_length": 1 + accepted / steps, "every_position": every}
+        results[name] = {"fault": fault, "accept_length": 1 + accepted / steps, "every_position": every}
 
     judge("as it is", None)
     judge("states one layer earlier", "boundary+1", layers=[i - 1 for i in layer_ids])

@@ -41,7 +41,7 @@ def digest(profile: Profile, name: str) -> str:
     elif chosen.made == "untrained":
         facts += _scripts("untrained_drafter", "drafter_to_gguf")
     else:
-        facts += [digest(profile, chosen.source or ""), *_recipe(chosen.change or "")]
+        facts += [digest(profile, chosen.source or ""), *_recipe(chosen.fault or "")]
     return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:12]
 
 
@@ -54,20 +54,20 @@ def _scripts(*names: str) -> list[str]:
     return [hashes.sha256(SCRIPTS / f"{n}.py") for n in names]
 
 
-def _recipe(change: str) -> list[str]:
-    """The parts of scripts/derive_drafter.py that make one change: its entry, the functions that it calls, and `main`.
+def _recipe(fault: str) -> list[str]:
+    """The parts of scripts/derive_drafter.py that put in one fault: its entry, the functions that it calls, and `main`.
 
     Not the whole file: a new fault added to it would make every published cell of the others unfindable.
     """
     functions, entries = _parsed((SCRIPTS / "derive_drafter.py").read_text())
-    found, looking = {}, [entries.get(change), functions["main"]]
+    found, looking = {}, [entries.get(fault), functions["main"]]
     while looking:
         node = looking.pop()
         if node is None or id(node) in found:
             continue
         found[id(node)] = ast.unparse(node)
         looking += [functions.get(n.id) for n in ast.walk(node) if isinstance(n, ast.Name)]
-    return [change, *found.values()]
+    return [fault, *found.values()]
 
 
 @functools.cache
@@ -98,7 +98,7 @@ def planned(profile: Profile, name: str) -> Forms:
 
 def _made(profile: Profile, name: str) -> Path:
     chosen = profile.drafters[name]
-    return paths.cache() / "drafters" / f"{chosen.change or chosen.made or name}-{digest(profile, name)}"
+    return paths.cache() / "drafters" / f"{chosen.fault or chosen.made or name}-{digest(profile, name)}"
 
 
 def _exported(made: Path) -> Path:
@@ -122,7 +122,7 @@ def ensure(profile: Profile, name: str, gguf: Path | None, folder: Path | None, 
         raise UserError(f"Drafter {name} is made here from a packaged target with `dequantised: true`; give a `path`.")
     made = _made(profile, name)
     if not made.is_dir():
-        say(f"drafter {name}: {'random weights' if chosen.made == 'untrained' else f'with the fault {chosen.change}'}")
+        say(f"drafter {name}: {'random weights' if chosen.made == 'untrained' else f'with the fault {chosen.fault}'}")
         made_folder.make_once(made, lambda out: _command(profile, chosen, gguf, folder, out, say), f"Drafter {name}")
     if chosen.made == "derived":
         _export(made / "hf", _exported(made).parent, gguf, name, say)
@@ -137,7 +137,7 @@ def _command(profile: Profile, chosen: Drafter, gguf: Path, folder: Path, out: P
         return [str(python), script, str(folder), str(gguf), str(out), str(chosen.seed)]
     source, _ = ensure(profile, chosen.source or "", gguf, folder, say)
     script = str(SCRIPTS / "derive_drafter.py")
-    return [str(python), script, chosen.change or "", str(source), str(out / "hf"), str(chosen.seed)]
+    return [str(python), script, chosen.fault or "", str(source), str(out / "hf"), str(chosen.seed)]
 
 
 def _export(folder: Path, out: Path, gguf: Path | None, name: str, say: Progress) -> None:

@@ -27,10 +27,8 @@ def test_a_target_that_moved_away_costs_its_drafter_acceptance(tmp_path):
     profile, texts = load("lab-cpu"), pd.read_parquet(corpus.FOLDER / "answers.parquet")
     rows = texts[texts["part"] == "held-out"].head(3).to_dict("records")
     packed_sequences.pack(rows, tmp_path / "same.safetensors")
-    asked = prompts.load("chat").take(2)
-    found = target_drift.measure(
-        profile, "aligned", asked, 12, tmp_path / "same.safetensors", tmp_path, scales=[0.0, 0.3]
-    )
+    chosen, text = prompts.load("chat").take(2), tmp_path / "same.safetensors"
+    found = target_drift.measure(target_drift.DriftSpec(profile, "aligned", chosen, 12, text, tmp_path, (0.0, 0.3)))
     still, moved = found.iloc[0], found.iloc[1]
     assert (still["drift"], still["same_choice"]) == (0.0, 1.0) and still["steps"] > 0
     assert moved["drift"] > 0.3 and moved["same_choice"] < 0.5

@@ -7,7 +7,7 @@ import pandas as pd
 
 from runners.core.format import NOT_MEASURED
 from runners.drafter import hidden_states, published_results, target_drift
-from runners.drafter.faults import SAME_FAULT
+from runners.drafter.faults import names_rightly
 from runners.engines.registry import all_engines
 
 
@@ -39,7 +39,7 @@ def load(runs: str | Path, profile: str) -> Data:
         hidden_states.offsets_by_source(slots),
         published_results.csv(runs, profile, "drift.csv", ["source", "boundary", "drift", "to_next"]),
         published_results.faults(runs, profile),
-        published_results.csv(runs, profile, "siblings.csv", target_drift.COLUMNS),
+        published_results.csv(runs, profile, target_drift.FILE, target_drift.COLUMNS),
         published_results.csv(runs, profile, "confusion.csv", ["fault", "named", "gain", "second"]),
     )
 
@@ -89,7 +89,7 @@ def faults_sentence(faults: pd.DataFrame) -> str:
     if faults.empty:
         return f"Faults: {NOT_MEASURED}."
     read, not_read = [], []
-    for fault, own in faults.groupby("cause", sort=False):
+    for fault, own in faults.groupby("what", sort=False):
         where = list(own.loc[own["reads_one"], "configuration"])
         if where:
             read.append(fault if own["reads_one"].all() else f"{fault} (in {', '.join(where)} alone)")
@@ -102,7 +102,7 @@ def target_drift_sentence(targets: pd.DataFrame, drift: pd.DataFrame) -> str:
     """At which drift of the target a drafter loses a tenth of its gain, beside what INT4 kernels drift by."""
     at = drift_that_costs_a_tenth(targets)
     if at is None:
-        return f"Siblings: {NOT_MEASURED}."
+        return f"Target drift: {NOT_MEASURED}."
     return (
         "**On the same text, the accept length falls by a tenth of what it is above 1 at a drift of about "
         f"{at:.2f}; INT4 kernels drift by {glue_values(drift)['alignment_drift_int4']}.**"
@@ -132,7 +132,7 @@ def faults_table(faults: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "configuration": faults["configuration"],
-            "fault": faults["cause"],
+            "fault": faults["what"],
             "replayed": faults["accept_length_replayed"].round(2),
             "served": faults["accept_length_served"].round(2),
             "survival by position": [", ".join(f"{x:.2f}" for x in s) for s in faults["survival"]],
@@ -157,8 +157,8 @@ def target_drift_table(targets: pd.DataFrame) -> pd.DataFrame:
 
 
 def confusion_table(confusion: pd.DataFrame) -> pd.DataFrame:
-    """The fault put in, the fault named first, and whether they are the same."""
-    right = [n in SAME_FAULT.get(f, (f,)) for f, n in zip(confusion["fault"], confusion["named"], strict=True)]
+    """The fault put in, the fault named first, and whether that is right."""
+    right = [names_rightly(n, f) for f, n in zip(confusion["fault"], confusion["named"], strict=True)]
     return pd.DataFrame(
         {
             "fault": confusion["fault"],

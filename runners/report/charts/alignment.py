@@ -10,10 +10,10 @@ from runners.report.charts.style import INK, WIDTH, nothing
 def target_drift(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Accept length of one drafter on targets that drifted from its own, on the same text and on their own."""
     if table.empty:
-        return nothing("Siblings of the target")
+        return nothing("Target drift")
     kinds = {
         "same_text_accept_length": "on the same text, every position",
-        "accept_length": "on the sibling's own text",
+        "accept_length": "on the moved target's own text",
     }
     long = table[["drift", *kinds]].melt("drift", var_name="what", value_name="length").round(4)
     long = long.assign(what=long["what"].map(kinds))
@@ -22,7 +22,7 @@ def target_drift(table: pd.DataFrame) -> alt.TopLevelMixin:
         y=alt.Y("length:Q", scale=alt.Scale(zero=False), title="accept length"),
         color=alt.Color("what:N", title=None, scale=alt.Scale(range=[BLUE, ORANGE])),
     )  # fmt: skip
-    return chart.properties(width=WIDTH - 230, height=260, title="A drafter on siblings of its target")
+    return chart.properties(width=WIDTH - 230, height=260, title="A drafter on targets that moved away from its own")
 
 
 def slot_map(slots: pd.DataFrame) -> alt.TopLevelMixin:
@@ -64,11 +64,11 @@ def faults(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Accept length with each fault, served (bar) and replayed (tick), one panel a configuration."""
     if table.empty:
         return nothing("Faults")
-    frame = table[["configuration", "cause", "accept_length_served", "accept_length_replayed"]].round(4)
-    order = list(dict.fromkeys(frame["cause"]))
+    frame = table[["configuration", "what", "accept_length_served", "accept_length_replayed"]].round(4)
+    order = list(dict.fromkeys(frame["what"]))
     panels = []
     for name, part in frame.groupby("configuration", sort=False):
-        base = alt.Chart(part).encode(y=alt.Y("cause:N", sort=order, title=None, axis=alt.Axis(labelLimit=320)))
+        base = alt.Chart(part).encode(y=alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=320)))
         scale = alt.Scale(domainMin=1, zero=False)
         bars = base.mark_bar(color=BLUE).encode(
             x=alt.X("accept_length_served:Q", scale=scale, title="accept length"), x2=alt.datum(1)

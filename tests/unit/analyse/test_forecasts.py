@@ -7,7 +7,7 @@ import pytest
 import synthetic_runs
 
 from runners.analyse import forecast_sources, forecasts, machines
-from runners.claims import named_values
+from runners.claims import measured_values
 from runners.core import paths, provenance
 from runners.core.errors import UserError
 from runners.profiles.load import load
@@ -129,7 +129,7 @@ def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
     assert len(scores) and scores.elsewhere.astype(bool).all()
     assert "another machine's" in forecasts_chapter.ahead_sentence(scores)
     assert set(forecasts_chapter.ahead_table(scores)["fitted to"]) == {"another machine"}
-    assert named_values._forecasts(runs, PROFILE) == {}  # no claim about this machine rests on them
+    assert measured_values.of_forecasts(runs, PROFILE) == {}  # no claim about this machine rests on them
     here = machines.identities(runs, PROFILE).pop()
     for own in (here, ""):  # files from before machines were named hold one machine's forecasts
         frame.assign(machine=own).to_csv(place, index=False)

@@ -164,7 +164,7 @@ def test_a_context_is_put_before_the_same_questions():
 
 
 def test_next_steps_are_ranked_by_what_they_can_bring():
-    known = named_values.NamedValues(named_values.reported_figures() | {"run.vllm_ngram.edit.c1.speed_up": 2.0})
+    known = named_values.NamedValues(named_values.reported() | {"run.vllm_ngram.edit.c1.speed_up": 2.0})
     frame = next_steps.ranked(known)
     assert frame.option[0] == "n-gram speculation" and frame.lab.dropna().is_monotonic_decreasing
     shown = next_steps_chapter.menu_table(frame)

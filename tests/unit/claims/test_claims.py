@@ -1,10 +1,11 @@
 """Claims: expressions, figures and statuses; the file in the repository holds together."""
 
+import pandas as pd
 import pytest
 
 from runners.claims import check as claims_check
 from runners.claims import claim as claims_claim
-from runners.claims import expressions, named_values
+from runners.claims import drafter_values, expressions, measured_values, named_values, value_names
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
@@ -70,7 +71,7 @@ def test_a_reported_claim_says_what_follows_from_its_figures():
     assert status(one(**reported, check="case.x.c1 < case.x.c128")).status == "corrected"
     assert status(one(**reported, check="case.x.c1 > case.x.c128")).status == claims_claim.DOES_NOT_FOLLOW
     assert status(one(reported={"value": "a", "source": "b"})).status == NOT_MEASURED
-    with pytest.raises(UserError, match="case.y.c1, which no file tells"):
+    with pytest.raises(UserError, match="case.y.c1, which no file in data/reported holds"):
         status(one(**reported, check="case.y.c1 > 1"))
 
 
@@ -83,7 +84,7 @@ def test_a_reported_claim_says_what_follows_from_its_figures():
         ("claims: [", "not valid YAML"),
         (
             "schema_version: 1\nclaims: [{id: a, statement: b, scope: {profile: x}, check: '1 > 0', twin: [c]}]",
-            "twin `c` is none",
+            "twin `c` is not the id of a claim",
         ),
     ],
 )
@@ -118,3 +119,41 @@ def test_published_claims_are_judged_not_missing():
     checked = claims_check.of("published", "lab-cpu")
     missing = [c.claim.id for c in checked if c.claim.scope and c.status == NOT_MEASURED]
     assert not missing
+
+
+def test_a_name_has_dashes_and_dots_as_underscores_and_plus_in_words():
+    assert value_names.word("boundary+1") == "boundaryplus1" and value_names.word(0.2) == "0_2"
+    assert value_names.point("run", "vllm-eagle3-k1", "chat", 4) == "run.vllm_eagle3_k1.chat.c4"
+
+
+def test_a_value_is_void_with_its_point_and_missing_otherwise():
+    assert FIGURES("case.x.c1") == (60.0, "60")
+    with pytest.raises(named_values.Void):
+        FIGURES("run.b.chat.c1.speed_up")
+    with pytest.raises(named_values.Missing):
+        FIGURES("run.a.chat.c1.step_cost")
+
+
+def test_a_void_base_takes_its_engine_with_it_and_any_void_workload_the_pool():
+    rows = [
+        ("vllm-base", "vllm", "none", "void"),
+        ("vllm-ngram", "vllm", "ngram", "ok"),
+        ("llamacpp-base", "llamacpp", "none", "ok"),
+    ]
+    cells = pd.DataFrame(rows, columns=["configuration", "engine", "method", "status"])
+    cells = cells.assign(workload="chat", concurrency=1)
+    points = {f"run.{name}.{workload}.c1" for name in ("vllm_base", "vllm_ngram") for workload in ("chat", "all")}
+    assert measured_values.void_points(cells, "run") == points
+
+
+def test_reported_figures_have_the_names_that_the_table_promises():
+    families = {name.partition(".")[0] for name in named_values.reported()}
+    assert families == {"case", "k25", "k26", "audit"}
+
+
+def test_published_alignment_has_a_value_of_each_family():
+    found = drafter_values.of_alignment("published", "lab-cpu")
+    for family in ("slots", "replay", "drift", "offset", "fault", "target_drift"):
+        assert any(name.startswith(f"run.{family}.") for name in found), family
+    assert found["run.fault.llamacpp_eagle3_aligned.random_head.served"] == 1.0
+    assert drafter_values.of_alignment("published", "no-such-profile") == {}

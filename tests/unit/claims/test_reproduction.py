@@ -106,7 +106,7 @@ def test_without_other_runs_each_part_says_so(tmp_path, two):
 
 
 def test_another_machines_runs_are_kept_without_logs_and_notebooks(two, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction, "PLACE", tmp_path / "data" / "elsewhere")
+    monkeypatch.setattr(reproduction, "ELSEWHERE", tmp_path / "data" / "elsewhere")
     profile, here = load(PROFILE), two[0]
     (here / PROFILE / "vllm-base" / "server.log").write_text("long\n")
     pd.DataFrame(columns=forecasts.COLUMNS).to_csv(here / PROFILE / forecasts.FILE, index=False)
@@ -117,6 +117,6 @@ def test_another_machines_runs_are_kept_without_logs_and_notebooks(two, tmp_path
         publish.elsewhere(profile, tmp_path / "none", "box")
     for _ in range(2):  # a second time takes the first one's place
         publish.elsewhere(profile, here, "box")
-    kept = [p.name for p in (reproduction.PLACE / "box").rglob("*") if p.is_file()]
+    kept = [p.name for p in (reproduction.ELSEWHERE / "box").rglob("*") if p.is_file()]
     assert "cells.jsonl" in kept and set(kept) <= {*publish.MEASURED, "forecasts.csv"}
-    assert [s.name for s in reproduction.sides(here, PROFILE, reproduction.PLACE)] == ["this report", "box"]
+    assert [s.name for s in reproduction.sides(here, PROFILE, reproduction.ELSEWHERE)] == ["this report", "box"]

@@ -168,7 +168,7 @@ def test_a_missing_target_stops_a_report_before_anything_is_measured(tmp_path):
 
 
 def test_nothing_published_names_a_path_of_this_machine():
-    files = [f for place in (paths.PUBLISHED_RUNS, reproduction.PLACE) for f in place.rglob("*")]
+    files = [f for place in (paths.PUBLISHED_RUNS, reproduction.ELSEWHERE) for f in place.rglob("*")]
     published = [f for f in files if f.suffix in (".json", ".jsonl", ".log", ".ipynb")]
     assert published
     for file in published:

@@ -18,7 +18,7 @@ from runners.core.files import write_atomic
 from runners.measure.ledger import Ledger
 from runners.profiles import load as profiles_load
 from runners.profiles import profile
-from runners.profiles.schema import Change
+from runners.profiles.schema import Fault
 from runners.report import archive, book
 
 PROFILE = synthetic_runs.PROFILE
@@ -95,7 +95,7 @@ def test_a_configuration_is_not_named_like_a_folder_of_the_runs_and_attaches_to_
 def test_the_changes_a_profile_may_name_are_those_the_script_makes():
     script = (paths.ROOT / "runners" / "scripts" / "derive_drafter.py").read_text()
     table = script.split("CHANGES: dict", 1)[1].split("}\n", 1)[0]
-    assert set(Change.__args__) == {line.split('"')[1] for line in table.splitlines() if line.startswith('    "')}
+    assert set(Fault.__args__) == {line.split('"')[1] for line in table.splitlines() if line.startswith('    "')}
 
 
 @pytest.mark.parametrize("load", [claim.load, next_steps.load])

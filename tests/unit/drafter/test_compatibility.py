@@ -69,10 +69,10 @@ def four_bits(t, c):
 
 
 @pytest.mark.parametrize(
-    ("fault", "level", "words", "cause"),
+    ("damage", "level", "words", "fault"),
     [
         (drop_head, "blocker", "draws the head at random", "random-head"),
-        (lambda t, c: t.pop("fc.weight"), "blocker", "no fc.weight", None),
+        (lambda t, c: t.pop("fc.weight"), "blocker", "fc.weight is missing", None),
         (lambda t, c: t.update({"fc.weight": t["fc.weight"][:, :16]}), "blocker", "fc takes 16 inputs", None),
         (lambda t, c: t.update({"lm_head.weight": t["lm_head.weight"][:7]}), "blocker", "lm_head has 7 rows", None),
         (lambda t, c: t.pop("d2t"), "blocker", "no d2t map", "wrong-map"),
@@ -93,11 +93,11 @@ def four_bits(t, c):
         ),
     ],
 )
-def test_each_fault_is_named(tmp_path, fault, level, words, cause):
+def test_each_fault_is_named(tmp_path, damage, level, words, fault):
     tensors, config = whole()
-    fault(tensors, config)
+    damage(tensors, config)
     hits = [f for f in found(tmp_path, tensors, config) if words in f.text]
-    assert hits and hits[0].level == level and hits[0].cause == cause
+    assert hits and hits[0].level == level and hits[0].fault == fault
 
 
 def test_layer_ids_are_told_under_both_conventions(tmp_path):
@@ -114,29 +114,29 @@ def test_a_folder_that_cannot_be_read_is_a_sentence(tmp_path):
         checkpoint.read(tmp_path)
 
 
-AS_IT_IS = {"as it is": {"cause": None, "accept_length": 1.2, "every_position": [1.2, 1.3, 1.1]}}
+AS_IT_IS = {"as it is": {"fault": None, "accept_length": 1.2, "every_position": [1.2, 1.3, 1.1]}}
 
 
-def test_the_cause_whose_undoing_gains_most_comes_first():
+def test_the_fault_whose_undoing_gains_most_comes_first():
     alternatives = AS_IT_IS | {
-        "states one layer earlier": {"cause": "boundary+1", "accept_length": 1.9, "every_position": [1.9, 2, 1.8]},
-        "the target's own LM head": {"cause": "random-head", "accept_length": 1.4, "every_position": [1.4, 1.5, 1.3]},
-        "flag": {"cause": "norm-flag", "accept_length": 1.21, "every_position": [1.205, 1.305, 1.105]},
+        "states one layer earlier": {"fault": "boundary+1", "accept_length": 1.9, "every_position": [1.9, 2, 1.8]},
+        "the target's own LM head": {"fault": "random-head", "accept_length": 1.4, "every_position": [1.4, 1.5, 1.3]},
+        "flag": {"fault": "norm-flag", "accept_length": 1.21, "every_position": [1.205, 1.305, 1.105]},
     }
-    causes = rank([Finding("note", "x", "", "norm-flag")], None, alternatives)
-    assert [c.name for c in causes] == ["boundary+1", "random-head"]
-    assert causes[0].gain == pytest.approx(0.7)
+    likely = rank([Finding("note", "x", "", "norm-flag")], None, alternatives)
+    assert [f.name for f in likely] == ["boundary+1", "random-head"]
+    assert likely[0].gain == pytest.approx(0.7)
 
 
 def test_nothing_accepted_points_to_head_and_map():
-    causes = rank([], {"steps": 100, "accepted": 0, "survival": [0, 0, 0]}, {})
-    assert {c.name for c in causes} == {"random-head", "wrong-map"}
+    likely = rank([], {"steps": 100, "accepted": 0, "survival": [0, 0, 0]}, {})
+    assert {f.name for f in likely} == {"random-head", "wrong-map"}
 
 
 def test_served_far_below_replay_points_to_the_engine_and_a_weak_drafter_is_called_weak():
     low = {"steps": 100, "accepted": 5, "survival": [0.05]}
-    as_it_is = {"as it is": {"cause": None, "accept_length": 1.9, "every_position": [1.9, 2, 1.8]}}
-    assert [c.name for c in rank([], low, as_it_is)] == ["engine", "weak"]
+    as_it_is = {"as it is": {"fault": None, "accept_length": 1.9, "every_position": [1.9, 2, 1.8]}}
+    assert [f.name for f in rank([], low, as_it_is)] == ["engine", "weak"]
     assert load.load("lab-cpu").training is not None
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from runners.core import hashes
 from runners.core.errors import UserError
 from runners.drafter import card, corpus, generate_answers, packed_sequences, train
 from runners.profiles import prompts
 from runners.profiles.load import load
 from runners.profiles.schema import Training
-from runners.serve import model_files
 
 TRAINING = load("lab-cpu").training
 
@@ -96,7 +96,7 @@ def test_any_first_part_of_the_answers_is_a_fair_sample():
 
 
 def test_a_server_that_went_away_is_a_sentence_and_keeps_what_was_answered(tmp_path):
-    with pytest.raises(UserError, match="stopped answering .* run again to go on"):
+    with pytest.raises(UserError, match="stopped answering .* run again to continue"):
         generate_answers.generate("http://127.0.0.1:9", corpus.compose(20), TRAINING, tmp_path / "a.jsonl", 2)
 
 
@@ -120,7 +120,7 @@ def test_a_drafters_card_says_what_it_was_made_from(tmp_path):
     text = card.card(load("lab-cpu"), TRAINING, {"facts": facts, "history": [last]}, tmp_path)
     for words in ("1,234 answer tokens", "50.0%, 40.0%", "input of layer 2", "bfloat16 products", "1.700"):
         assert words in text
-    assert model_files.sha256(tmp_path / "model.safetensors") in text
+    assert hashes.sha256(tmp_path / "model.safetensors") in text
 
 
 def test_a_profile_without_training_makes_no_drafter():

@@ -33,8 +33,8 @@ def published(tmp_path):
 def test_a_drafters_digest_follows_its_weights_its_config_and_its_fault(published):
     p = with_drafters(
         own={"path": str(published)},
-        broken={"made": "derived", "source": "own", "change": "random-head"},
-        other={"made": "derived", "source": "own", "change": "wrong-map"},
+        broken={"made": "derived", "source": "own", "fault": "random-head"},
+        other={"made": "derived", "source": "own", "fault": "wrong-map"},
     )
     first = {name: drafter_files.digest(p, name) for name in ("own", "broken", "other")}
     assert len(set(first.values())) == 3
@@ -49,21 +49,21 @@ def test_a_derived_drafters_digest_follows_its_own_fault_and_no_other(tmp_path, 
     original = (paths.SCRIPTS / "derive_drafter.py").read_text()
     monkeypatch.setattr(drafter_files, "SCRIPTS", tmp_path)
 
-    def recipe(text, change):
+    def recipe(text, fault):
         (tmp_path / "derive_drafter.py").write_text(text)
-        return drafter_files._recipe(change)
+        return drafter_files._recipe(fault)
 
-    changes = ("aux-order", "boundary+1", "wrong-map", "noise-0.4")
-    assert len({tuple(recipe(original, c)) for c in changes}) == len(changes)
+    faults = ("aux-order", "boundary+1", "wrong-map", "noise-0.4")
+    assert len({tuple(recipe(original, f)) for f in faults}) == len(faults)
     for old, new, moved in (
         ("np.roll(t", "np.roll(-t", {"wrong-map"}),
         ("[i + shift for", "[i - shift for", {"boundary+1"}),  # what an entry calls
         ('["eagle_aux_hidden_state_layer_ids"]\n', '["ids"]\n', {"aux-order", "boundary+1"}),  # what both call
         ("noisy(0.2)", "noisy(0.3)", set()),
-        ("save_file(tensors", "save_file(dict(tensors)", set(changes)),
+        ("save_file(tensors", "save_file(dict(tensors)", set(faults)),
     ):
         assert old in original
-        assert {c for c in changes if recipe(original, c) != recipe(original.replace(old, new), c)} == moved, old
+        assert {f for f in faults if recipe(original, f) != recipe(original.replace(old, new), f)} == moved, old
 
 
 def test_new_weights_under_the_same_path_are_another_cell(published):
@@ -87,12 +87,12 @@ def test_a_drafter_that_is_not_here_is_absent_and_named(tmp_path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"a": {"made": "derived", "source": "untrained"}}, "`source` and `change` go with"),
-        ({"a": {"made": "derived", "source": "nobody", "change": "int4"}}, "is none of"),
+        ({"a": {"made": "derived", "source": "untrained"}}, "`source` and `fault` are needed with"),
+        ({"a": {"made": "derived", "source": "nobody", "fault": "int4"}}, "is none of"),
         (
             {
-                "a": {"made": "derived", "source": "b", "change": "int4"},
-                "b": {"made": "derived", "source": "a", "change": "int4"},
+                "a": {"made": "derived", "source": "b", "fault": "int4"},
+                "b": {"made": "derived", "source": "a", "fault": "int4"},
             },
             "derived from itself",
         ),
