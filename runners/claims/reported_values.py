@@ -11,7 +11,7 @@ FOLDER = paths.DATA / "reported"
 
 def of_case() -> dict[str, float]:
     """The case's own table, as its team reported it: case.<configuration>.<figure>."""
-    found = {}
+    found: dict[str, float] = {}
     for r in reported.case().itertuples():
         values = {"c1": r.single_stream_tok_s, "c128": r.c128_tok_s, "accept_length": r.accept_length}
         values |= {"accept_rate": r.accept_rate_as_printed, "d": r.num_draft_tokens}
