@@ -69,7 +69,7 @@ def agreement_sentence(found: pd.DataFrame) -> str:
 def machines_sentence(found: pd.DataFrame, start: float, a: str = "A", b: str = "B") -> str:
     """How fast and how steady two machines were without speculation, a line an engine; empty where that is unknown.
 
-    found: machines.speeds; start: machines.starts, the second machine's start-up time over the first's.
+    found: machines.speeds; start: machines.startup_ratio, the second machine's start-up time over the first's.
     """
     lines = []
     for r in found.itertuples():
