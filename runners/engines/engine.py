@@ -147,8 +147,9 @@ class Engine:
     stand_in: StandIn | None = None  # None: no rehearsal
 
     def drafts_by(self, flags: Flags) -> bool:
-        """Whether these flags alone make it draft."""
-        return any(flags.get(name) not in (None, False, "", "none", {}) for name in self.drafting_flags)
+        """Whether these flags alone make it draft. Engines take `_` for `-` in a flag's name."""
+        given = {name.replace("_", "-"): value for name, value in flags.items()}
+        return any(given.get(name) not in (None, False, "", "none", {}) for name in self.drafting_flags)
 
     def known_as(self, method: str) -> str:
         """The house's word for a method written as this engine writes it; an unknown one as it is."""
@@ -156,7 +157,3 @@ class Engine:
         words = {same(theirs): ours for ours, theirs in self.spellings.items()}
         ours = {same(word): word for word in self.spellings}
         return words.get(same(method)) or ours.get(same(method)) or same(method)
-
-    def spelled(self, method: str) -> str:
-        """The engine's word for a method; an unknown one as it is (the engine's parser judges it)."""
-        return self.spellings.get(method) or (method.upper() if self.ignores_case else method)

@@ -58,7 +58,7 @@ def method_in(flags: Flags) -> str | None:
             drafts = json.loads(drafts)
         except ValueError:
             return None  # vLLM's own parser will say so
-    named = drafts.get("method") if isinstance(drafts, dict) else None
+    named = flags.get("spec-method") or (drafts.get("method") if isinstance(drafts, dict) else None)
     return str(named) if named else None
 
 
@@ -90,7 +90,7 @@ ENGINE = Engine(
     arguments=arguments,
     env={"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"},
     ask_tokens=ask_tokens,
-    drafting_flags=frozenset({SPECULATION}),
+    drafting_flags=frozenset({SPECULATION, "spec-method", "spec-model"}),
     method_in=method_in,
     needs_k=frozenset({"ngram", "eagle", "eagle3", "draft_model"}),
     merged_flags=frozenset({SPECULATION}),

@@ -134,6 +134,8 @@ BY_FLAGS = [
     ("vllm", {"speculative-config": '{"method": "suffix"}'}, "suffix"),
     ("vllm", {"speculative-config": {"model": "/m", "num_speculative_tokens": 2}}, "unnamed"),
     ("sglang", {"speculative-algorithm": "NEXTN", "speculative-eagle-topk": 1}, "mtp"),
+    ("vllm", {"spec-method": "mtp", "spec-tokens": 1}, "mtp"),
+    ("vllm", {"speculative_config": {"method": "mtp"}}, "unnamed"),
     ("sglang", {"speculative-algorithm": "EAGLE"}, "eagle-tree"),
 ]
 
