@@ -108,9 +108,15 @@ def test_a_damaged_list_of_claims_or_options_is_refused_in_one_sentence(tmp_path
     assert "t.yaml" in one_sentence(error) and ": :" not in str(error.value)
 
 
+@pytest.fixture(scope="module")
+def whole_runs(tmp_path_factory):
+    """Written once: forty tests damage a copy."""
+    return synthetic_runs.write(tmp_path_factory.mktemp("whole") / "runs", repeats=1, prompts=4)
+
+
 @pytest.fixture
-def runs(tmp_path):
-    return synthetic_runs.write(tmp_path / "runs", repeats=1, prompts=4)
+def runs(whole_runs, tmp_path):
+    return shutil.copytree(whole_runs, tmp_path / "runs")
 
 
 BASE = "llamacpp-base"
