@@ -17,6 +17,7 @@ from runners.core.paths import DATA
 FOLDER = DATA / "corpus"
 SOURCE = FOLDER / "prompts.yaml"
 HELD_OUT_SHARE = 0.1
+IN_VAIN = 20_000  # draws in a row that gave no new prompt: the source has no more of this kind
 # How many prompts of each kind: mostly requests for new text, as in the `chat` set, and some of each other kind.
 SHARES = {"request": 0.66, "code": 0.10, "sum": 0.06, "edit": 0.12, "code-edit": 0.06}
 
@@ -52,15 +53,16 @@ def compose(count: int, seed: int = 0, source: Path = SOURCE) -> list[CorpusProm
         rng = random.Random(f"{seed} {kind}")  # a kind's prompts do not depend on the other kinds
         held_out = _held_out(kind, words, rng)
         texts: set[str] = set()
-        tries = 0
+        in_vain = 0
         while len(texts) < n:
-            tries += 1
-            if tries > 200 * count:  # new combinations became too rare: the source is nearly used up
+            in_vain += 1
+            if in_vain > IN_VAIN:
                 raise UserError(f"{source} has too few combinations for {n} prompts of kind {kind}; lower `prompts`.")
             subject, text = makers[kind](words, rng)
             if text in texts:
                 continue
             texts.add(text)
+            in_vain = 0
             part = "held-out" if subject in held_out else "train"
             found.append(CorpusPrompt(f"{kind}-{len(texts):04d}", kind, subject, part, text))
     random.Random(seed).shuffle(found)
