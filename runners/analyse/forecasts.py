@@ -76,7 +76,8 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
     made_at, made = provenance.now(), []
     for name in profile.at_depth(depth or profile.workload.default_depth):
         chosen = profile.configuration(name)
-        if chosen.method != "eagle3":
+        # The model is of chains: a tree, or a K that the engine chose, is outside it.
+        if profile.method_of(name) != "eagle3" or chosen.k is None:
             continue
         drafter = drafters.get(name, name)
         source = next((s for s in known if s.has_model(chosen.engine, drafter)), None)

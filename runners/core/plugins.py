@@ -21,7 +21,7 @@ def folder() -> Path | None:
         return None
     path = Path(named).expanduser().resolve()
     if not path.is_dir():
-        raise UserError(f"SPECVERDICT_PLUGINS must name a folder, and {path} is none; correct or unset it.")
+        raise UserError(f"SPECVERDICT_PLUGINS must name a folder, and {path} is not one; correct or unset it.")
     return path
 
 
