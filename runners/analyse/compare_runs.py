@@ -15,7 +15,7 @@ RATIOS = {
     "step_cost": "step-cost ratio r",
 }
 POINT = ["configuration", "workload", "concurrency"]
-AGREE, DIFFER, UNKNOWN = "agree", "differ", "cannot be told"
+AGREE, DIFFER, UNDECIDED = "agree", "differ", "undecided"
 BOTH, SCATTER = "both intervals", "the scatter of the other side's repeats"
 
 
@@ -24,7 +24,7 @@ def pairs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
     Columns: POINT, what (of RATIOS, in words), a and b (lists: point, low, high), b_over_a, outcome, judged (by what).
     outcome: AGREE where the intervals overlap. Where one side has too few repeats for an interval of its own: AGREE if
-    its point lies where the other side's repeats say that a mean of so few would fall. UNKNOWN with neither.
+    its point lies where the other side's repeats say that a mean of so few would fall. UNDECIDED with neither.
     """
     both = first.merge(second, on=POINT, suffixes=("_a", "_b"))
     rows = []
@@ -53,7 +53,7 @@ def _outcome(row: dict, a: list[float], b: list[float]) -> tuple[str, str]:
 
 def _overlap(a: list[float], b: list[float]) -> str:
     if any(pd.isna(x) for x in (*a, *b)):
-        return UNKNOWN
+        return UNDECIDED
     return AGREE if a[1] <= b[2] and b[1] <= a[2] else DIFFER
 
 

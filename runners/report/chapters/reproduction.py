@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from runners.analyse import compare_runs, crossover, forecasts, machines, results, step_model, sweeps
-from runners.analyse.compare_runs import AGREE, BOTH, DIFFER, SCATTER, UNKNOWN
+from runners.analyse.compare_runs import AGREE, BOTH, DIFFER, SCATTER, UNDECIDED
 from runners.analyse.verdict import decide
 from runners.claims import check, reproduction
 from runners.claims.reproduction import HERE, NOTHING, Side
@@ -28,7 +28,7 @@ def comparable(found: list[Side]) -> pd.DataFrame:
     if len(found) < 2:
         return pd.DataFrame()
     pairs = compare_runs.pairs(found[0].costs, found[1].costs)
-    return pairs[(pairs["judged"] == BOTH) & (pairs["outcome"] != UNKNOWN)]
+    return pairs[(pairs["judged"] == BOTH) & (pairs["outcome"] != UNDECIDED)]
 
 
 def pairs_table(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
@@ -55,13 +55,13 @@ def agreement_sentence(found: pd.DataFrame) -> str:
     apart = (found["b_over_a"] - 1).abs()
     # Two equally wide 95% intervals miss each other by chance in 2 (1 - Phi(1.96 sqrt 2)) = 0.56% of cases; a point
     # lies outside the 95% reach of the other side's scatter in 5%.
-    judged = found[found["outcome"] != UNKNOWN]
+    judged = found[found["outcome"] != UNDECIDED]
     few = (judged["judged"] == SCATTER).sum()
     expected = (judged["judged"] == BOTH).sum() * 0.0056 + few * 0.05
     by_scatter = f" ({few} of them judged by {SCATTER}, as one side has too few)" if few else ""
     return (
         f"{counts.get(AGREE, 0)} of {len(found)} ratios agree{by_scatter}, {counts.get(DIFFER, 0)} differ "
-        f"(about {expected:.1f} would by chance alone), {counts.get(UNKNOWN, 0)} cannot be told; median difference "
+        f"(about {expected:.1f} would by chance alone), {counts.get(UNDECIDED, 0)} undecided; median difference "
         f"{apart.median():.1%}, largest {apart.max():.1%}."
     )
 

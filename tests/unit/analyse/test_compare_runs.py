@@ -23,7 +23,7 @@ def costs(**figures):
     [
         ((1.2, 1.1, 1.3), compare_runs.AGREE),
         ((1.5, 1.4, 1.6), compare_runs.DIFFER),
-        ((1.2, None, None), compare_runs.UNKNOWN),
+        ((1.2, None, None), compare_runs.UNDECIDED),
     ],
 )
 def test_ratios_agree_where_their_intervals_overlap(b, outcome):

@@ -55,7 +55,7 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
 
 
 @pytest.mark.slow
-def test_a_pretended_accept_length_is_known_and_another_k_follows_from_positions():
+def test_a_synthetic_accept_length_is_known_and_another_k_follows_from_positions():
     sweeps = load("lab-cpu-sweeps")
     made = forecasts.make(sweeps, "full", paths.LOCAL_RUNS / "nowhere")
     chat = made[(made.workload == "chat") & (made.concurrency == 1)].set_index("configuration")
@@ -89,7 +89,7 @@ def test_forecasts_of_the_first_form_stay_as_they_were_made():
 
 
 @pytest.mark.slow
-def test_cells_served_with_another_drafter_tell_nothing_of_this_one(runs):
+def test_cells_served_with_another_drafter_say_nothing_of_this_one(runs):
     """The record beside the cells says which drafter they were served with; the profile names today's."""
     folder, profile = runs / PROFILE / "vllm-eagle3-aligned", load(PROFILE)
     now = drafter_files.digest(profile, "aligned")
@@ -137,7 +137,7 @@ def test_a_forecast_from_another_machines_cells_says_so_and_stands_apart(runs):
 
 
 @pytest.mark.slow
-def test_this_machines_cells_tell_before_another_machines_nearer_ones(runs, monkeypatch, tmp_path):
+def test_this_machines_cells_come_before_another_machines_nearer_ones(runs, monkeypatch, tmp_path):
     sweeps = load("lab-cpu-sweeps")
     far = tmp_path / "published"
     monkeypatch.setattr(paths, "PUBLISHED_RUNS", far)

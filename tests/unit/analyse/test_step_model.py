@@ -75,7 +75,7 @@ def test_each_drafter_has_its_own_cost():
     assert step_model.fit(alone).drafters == ("d",)
 
 
-def test_what_one_context_cannot_tell_is_left_alone():
+def test_what_one_context_cannot_separate_is_zero():
     found = step_model.fit(made(ks=(0, 3), contexts=(60,))).coefficients
     assert found.attention == 0 == found.draft_attention
     # With one K what a speculative step costs whatever K is a part of the drafter's pass.
@@ -125,13 +125,13 @@ def test_goodput_counts_only_answers_within_the_limits():
 @pytest.mark.parametrize(
     "steps, accepted, said", [(100, 100, None), (100, 0, "the counters show 1.00"), (0, 0, "show no step")]
 )
-def test_a_pretended_accept_length_must_be_what_the_counters_show(steps, accepted, said):
+def test_a_synthetic_accept_length_must_be_what_the_counters_show(steps, accepted, said):
     found = gates.synthetic_accept_length_held(2.0, steps, accepted)
     assert (found is None) == (said is None) and (said or "") in (found or "")
     assert gates.synthetic_accept_length_held(None, 0, 0) is None
 
 
-def test_each_engine_is_told_the_accept_length_in_its_own_way():
+def test_each_engine_has_its_own_flag_for_a_synthetic_accept_length():
 
     sweeps = load("lab-cpu-sweeps")
     files = model_files.planned_files(sweeps, "aligned")
