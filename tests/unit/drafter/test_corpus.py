@@ -31,6 +31,7 @@ def test_no_measured_prompt_is_trained_on():
     assert not measured & {p.text for p in corpus.compose(TRAINING.prompts, TRAINING.seed)}
 
 
+@pytest.mark.slow
 def test_too_many_prompts_or_no_source_is_a_sentence(tmp_path):
     with pytest.raises(UserError, match="too few combinations"):
         corpus.compose(50_000)
