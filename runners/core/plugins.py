@@ -1,6 +1,6 @@
 """Engines from outside the checkout: a folder named by SPECVERDICT_PLUGINS.
 
-FOLDER/engines/NAME.py     exports ENGINE (runners/engines/engine.py says what that is)
+FOLDER/engines/NAME.py     exports ENGINE (runners/engines/engine.py explains it)
 FOLDER/engines/NAME.txt    the pinned packages of its environment, where we make it
 FOLDER/readers/NAME.py     reads its log and its /metrics (runners/readers/registry.py lists the functions)
 """
@@ -15,7 +15,7 @@ from runners.core.errors import UserError
 
 
 def folder() -> Path | None:
-    """The folder of plug-ins; None where the variable is not set. UserError when it is no folder."""
+    """The folder of plug-ins; None where the variable is not set. UserError when it is not a folder."""
     named = os.environ.get("SPECVERDICT_PLUGINS")
     if not named:
         return None
