@@ -1,4 +1,4 @@
-"""GPUs where there is no driver, and where the driver hangs. For the values see tests/unit/commands/test_preflight.py."""
+"""GPUs where there is no driver, and where the driver hangs. Their values are tested with the pre-flight."""
 
 import importlib
 import threading
