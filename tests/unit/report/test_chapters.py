@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import synthetic_runs
 
-from runners.analyse import intervals, reported, results, summarise
+from runners.analyse import intervals, reported, results
 from runners.claims.reproduction import sides
 from runners.core import paths
 from runners.core.format import NOT_MEASURED
@@ -23,7 +23,7 @@ QUOTED = {
     "alignment": lambda *run: alignment.glue_values(alignment.load(*run).drift),
     "claims": lambda *run: claims.glue_values(claims.load(*run).counts),
     "comparison": lambda *run: comparison.glue_values(comparison.load(*run)),
-    "reproduction": lambda *run: reproduction.glue_values(sides(*run, place=Path("no-other-machine"))),
+    "reproduction": lambda *run: reproduction.glue_values(sides(*run, elsewhere=Path("no-other-machine"))),
     "verdict": lambda *run: verdict.glue_values(verdict.load(*run).verdict),
 }
 
@@ -37,7 +37,6 @@ def runs(tmp_path_factory):
 def quick(monkeypatch):
     """Fewer resamples, and no published runs for the chapter on reproduction to compare with: seconds, not minutes."""
     monkeypatch.setattr(intervals, "RESAMPLES", 200)
-    monkeypatch.setattr(summarise, "RESAMPLES", 200)
     monkeypatch.setattr(paths, "PUBLISHED_RUNS", Path("nowhere"))
 
 
