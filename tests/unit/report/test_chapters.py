@@ -54,6 +54,7 @@ def test_the_chapters_that_pages_quote_are_the_ones_tested_here():
     assert {name for name in book.ANALYSES if book.asked_names(name)} == set(QUOTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUOTED)
 def test_a_chapter_makes_the_figures_that_pages_ask_for_and_no_others(name, runs, tmp_path):
     for run in ((runs, PROFILE), (tmp_path, PROFILE), (tmp_path, KIMI)):

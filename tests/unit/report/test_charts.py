@@ -13,6 +13,7 @@ from runners.report.charts import style
 from runners.report.charts import throughput as throughput_charts
 
 PROFILE = synthetic_runs.PROFILE
+pytestmark = pytest.mark.slow  # all wait for the intervals of a whole synthetic run
 
 
 def _charts(runs):
@@ -32,7 +33,6 @@ def specs(tmp_path_factory):
     return {name: chart.to_dict() for name, chart in _charts(runs).items()}
 
 
-@pytest.mark.slow
 def test_every_chart_is_valid_and_deterministic(specs, tmp_path):
     runs = synthetic_runs.write(tmp_path, repeats=3, prompts=8)
     again = {name: chart.to_dict() for name, chart in _charts(runs).items()}
