@@ -126,6 +126,9 @@ class Guardian:
         """TERM, then KILL, until nothing is left below us."""
         deadline = time.monotonic() + self.grace_s
         send(descendants(os.getpid()), signal.SIGTERM)
+        send(
+            descendants(os.getpid()), signal.SIGCONT
+        )  # a frozen process (freeze.py) hears TERM only once it runs again
         while descendants(os.getpid()) and time.monotonic() < deadline:
             self.reap()
             time.sleep(POLL_S)
