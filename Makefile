@@ -1,19 +1,20 @@
-# make report · make test · make check · make book · make serve. PROFILE chooses what is measured, DEPTH how much.
+# make report · make test · make check · make book · make serve. PROFILE chooses what is measured, PRESET how much.
 # Each target is one command of `specverdict`; what it does is in runners/commands.
 PROFILE ?= lab-cpu
 DEPTH ?=
+PRESET ?= $(DEPTH)
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/specverdict
-DEPTH_FLAG := $(if $(DEPTH),--depth $(DEPTH))
+PRESET_FLAG := $(if $(PRESET),--preset $(PRESET))
 
 .PHONY: report plan preflight rehearse check static fast test book serve publish compare share drafter lock clean
 
 report: $(VENV)/complete
-	@$(RUN) report --profile $(PROFILE) $(DEPTH_FLAG) $(if $(DRY_RUN),--dry-run)
+	@$(RUN) report --profile $(PROFILE) $(PRESET_FLAG) $(if $(DRY_RUN),--dry-run)
 
 plan: $(VENV)/complete
-	@$(RUN) plan --profile $(PROFILE) $(DEPTH_FLAG)
+	@$(RUN) plan --profile $(PROFILE) $(PRESET_FLAG)
 
 preflight: $(VENV)/complete
 	@$(RUN) preflight --profile $(PROFILE)

@@ -1,5 +1,5 @@
 # The whole pipeline as one graph: measure -> analyse -> book. `make report` runs it; it also runs by itself:
-#   snakemake --cores 2 --config profile=lab-cpu depth=quick runs=local
+#   snakemake --cores 2 --config profile=lab-cpu preset=quick runs=local
 # Each rule runs a notebook (notebooks/*.ipynb) through papermill; what a notebook calls is in runners/.
 # The measuring steps form one chain (ABCABC): one server at a time, and each configuration is measured once before any of
 # them is measured again, so that a slow hour of the machine hits all of them.
@@ -9,15 +9,15 @@ from runners.profiles.load import load
 
 PROFILE = config.get("profile", "lab-cpu")
 profile = load(PROFILE)
-DEPTH = config.get("depth") or profile.workload.default_depth
+PRESET = config.get("preset") or profile.workload.default_preset
 RUNS = str(config.get("runs") or "local")  # published, local, or a folder; notebooks get this word, not a path
 ONLY = [name for name in (config.get("only") or "").split(",") if name]
-CONFIGURATIONS = ONLY or profile.at_depth(DEPTH)
-ROUNDS = range(profile.depth(DEPTH).rounds)
+CONFIGURATIONS = ONLY or profile.at_preset(PRESET)
+ROUNDS = range(profile.preset(PRESET).rounds)
 
 ROOT = paths.runs_root(RUNS)
 HERE = (ROOT.relative_to(paths.ROOT) if ROOT.is_relative_to(paths.ROOT) else ROOT) / profile.name
-WORK = f"build/steps/{profile.name}/{DEPTH}"
+WORK = f"build/steps/{profile.name}/{PRESET}"
 STEPS = [(c, r) for r in ROUNDS for c in CONFIGURATIONS]
 BOOK = "build/rehearsal/book" if profile.simulated else "build/book"
 ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims", "reproduction"]
@@ -48,7 +48,7 @@ rule run_configuration:
         published=lambda w: f"{HERE}/notebooks/run_{w.configuration}.ipynb",
     shell:
         EXECUTE + " {input.notebook} {output:q} -p profile {PROFILE:q} -p configuration {wildcards.configuration}"
-        " -p depth {DEPTH:q} -p round {wildcards.round} -p runs {RUNS:q}"
+        " -p preset {PRESET:q} -p round {wildcards.round} -p runs {RUNS:q}"
         ' && mkdir -p "$(dirname {params.published:q})" && cp {output:q} {params.published:q}'
 
 

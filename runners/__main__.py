@@ -26,11 +26,11 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "everyday": {
-        "report": Command("run_report", "Measure what is missing, analyse it and build the book.", "--depth quick"),
+        "report": Command("run_report", "Measure what is missing, analyse it and build the book.", "--preset quick"),
         "plan": Command(
             "show_plan",
             "Print each exact command of a report, its environment and its time; start nothing.",
-            "--depth full",
+            "--preset full",
         ),
         "preflight": Command(
             "preflight.all_checks", "Find in seconds what would fail after a long load.", "--profile my-box"
@@ -57,7 +57,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "drafter": Command("make_drafter", "Make the profile's own EAGLE-3 drafter.", "--stage train"),
         "align": Command("measure_alignment", "Compare states, served and replayed accept lengths.", "--part states"),
         "diagnose": Command("diagnose", "Find out why a drafter fails.", "--configuration vllm-eagle3-aligned"),
-        "forecast": Command("forecast", "Forecast the speed-ups of what is not measured yet.", "--depth full"),
+        "forecast": Command("forecast", "Forecast the speed-ups of what is not measured yet.", "--preset full"),
     },
     "maintain": {
         "publish": Command(

@@ -68,13 +68,13 @@ class Forecast(UnmeasuredPoint):
 COLUMNS = [field.name for field in dataclasses.fields(Forecast)]
 
 
-def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
+def make(profile: Profile, preset: str | None, runs: Path) -> pd.DataFrame:
     """A forecast (COLUMNS) for every speculative point without a cell in `runs` of which the sources know enough."""
     known, drafters = sources(profile, runs), crossover.drafters_of(profile)
     measured = results.cells(runs, profile.name)
     started = set(zip(*(measured[c] for c in POINT), strict=True))
     made_at, made = provenance.now(), []
-    for name in profile.at_depth(depth or profile.workload.default_depth):
+    for name in profile.at_preset(preset or profile.workload.default_preset):
         chosen = profile.configuration(name)
         # The model is of chains: a tree, or a K that the engine chose, is outside it.
         if profile.method_of(name) != "eagle3" or chosen.k is None:
@@ -82,18 +82,18 @@ def make(profile: Profile, depth: str | None, runs: Path) -> pd.DataFrame:
         drafter = drafters.get(name, name)
         source = next((s for s in known if s.has_model(chosen.engine, drafter)), None)
         if source is not None:
-            to_come = _unmeasured(profile, depth, name, drafter, started, known)
+            to_come = _unmeasured(profile, preset, name, drafter, started, known)
             made += [_forecast(point, source, made_at) for point in to_come]
     return pd.DataFrame([dataclasses.asdict(forecast) for forecast in made], columns=COLUMNS)
 
 
 def _unmeasured(
-    profile: Profile, depth: str | None, name: str, drafter: str, started: set[tuple], known: list[Source]
+    profile: Profile, preset: str | None, name: str, drafter: str, started: set[tuple], known: list[Source]
 ) -> Iterator[UnmeasuredPoint]:
     """The points of one configuration that no cell was begun for, and whose prompt and accept length are known."""
     chosen, output = profile.configuration(name), profile.workload.output_tokens
     for workload, concurrency in dict.fromkeys(
-        (p.workload, p.concurrency) for p in points.points(profile, depth, name)
+        (p.workload, p.concurrency) for p in points.points(profile, preset, name)
     ):
         if (name, workload, concurrency) in started:
             continue
@@ -108,7 +108,7 @@ def _unmeasured(
             workload=workload,
             concurrency=concurrency,
             drafter=drafter,
-            requests=profile.depth(depth).requests[concurrency],
+            requests=profile.preset(preset).requests[concurrency],
             at_once=min(concurrency, chosen.max_running_requests or concurrency),
             prompt=prompt,
             output=output,
@@ -145,12 +145,12 @@ def _forecast(point: UnmeasuredPoint, source: Source, made_at: str) -> Forecast:
     )
 
 
-def write(profile: Profile, depth: str | None, runs: Path) -> int:
+def write(profile: Profile, preset: str | None, runs: Path) -> int:
     """Add forecasts for what is not measured yet; returns their number.
 
     Earlier forecasts stay as they were made. One that differs from an earlier one in its time alone is not added.
     """
-    made, before = make(profile, depth, runs), read(runs, profile.name)
+    made, before = make(profile, preset, runs), read(runs, profile.name)
     made = made[~_without_time(made).isin(_without_time(before))]
     if len(made):
         both = [part for part in (before, made) if len(part)]

@@ -14,9 +14,11 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_depth(parser: argparse.ArgumentParser) -> None:
-    """--depth: how much is measured."""
-    parser.add_argument("--depth", help="how much is measured: quick, full, ... as the profile names them")
+def add_preset(parser: argparse.ArgumentParser) -> None:
+    """--preset: how much is measured."""
+    parser.add_argument(
+        "--preset", "--depth", dest="preset", help="how much is measured: quick, full, ... as the profile names them"
+    )
 
 
 def add_runs(parser: argparse.ArgumentParser, default: str) -> None:

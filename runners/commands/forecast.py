@@ -11,10 +11,10 @@ from runners.profiles.load import load
 from runners.profiles.profile import Profile
 
 
-def show(profile: Profile, depth: str | None, runs: Path) -> int:
+def show(profile: Profile, preset: str | None, runs: Path) -> int:
     """Write the new forecasts and print them; UserError when the measured cells allow none."""
     before = len(read(runs, profile.name))
-    if not write(profile, depth, runs):
+    if not write(profile, preset, runs):
         raise UserError(
             f"Nothing to forecast for {profile.name}: every speculative point is measured, or the step cost of its "
             "engine and the acceptance of its drafter are not measured yet. Measure one more configuration first."
@@ -27,10 +27,10 @@ def show(profile: Profile, depth: str | None, runs: Path) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     arguments.add_profile(parser)
-    arguments.add_depth(parser)
+    arguments.add_preset(parser)
     arguments.add_runs(parser, "local")
 
 
 def main(args: argparse.Namespace) -> int:
     """Write and print forecasts."""
-    return show(load(args.profile), args.depth, paths.runs_root(args.runs))
+    return show(load(args.profile), args.preset, paths.runs_root(args.runs))

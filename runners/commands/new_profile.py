@@ -173,7 +173,7 @@ def _workload(gpu: bool) -> list[str]:
         "  prompt_sets: [chat, edit]",
         f"  output_tokens: {256 if gpu else 64}",
         f"  concurrencies: {levels}",
-        "  depths:",
+        "  presets:",
         f"    quick: {{rounds: 1, repeats: {row(lambda c: 1)}, requests: {requests}}}",
         f"    full: {{rounds: 3, repeats: {row(lambda c: 5)}, requests: {requests}}}",
         "budgets:                    # seconds a load phase may take before silence means a stall",

@@ -68,8 +68,8 @@ def write(profile: Profile, faults: bool = False) -> Path:
     if faults:
         _add_faults(content, profile)
     levels = content["workload"]["concurrencies"]
-    depth = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(2 * c, 4) for c in levels}}
-    content["workload"] |= {"output_tokens": OUTPUT_TOKENS, "depths": {"quick": depth}, "default_depth": "quick"}
+    preset = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(2 * c, 4) for c in levels}}
+    content["workload"] |= {"output_tokens": OUTPUT_TOKENS, "presets": {"quick": preset}, "default_preset": "quick"}
     content["gates"] |= {"equal_to_reference_floor": None, "check_neighbours": False}
     content |= {"stall_seconds": 20, "request_timeout_seconds": 20, "training": None}
     content["timing"] = {"start_seconds": dict.fromkeys(content["engines"], 4.0), "stream_tokens_per_second": {}}

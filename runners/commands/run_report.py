@@ -48,7 +48,7 @@ class ReportRun:
 
     profile: Profile
     profile_argument: str
-    depth: str
+    preset: str
     runs_argument: str
     only: list[str] | None = None
 
@@ -60,34 +60,34 @@ class ReportRun:
     @property
     def configurations(self) -> list[str]:
         """The configurations that are measured, in the profile's order or in that of `--only`."""
-        return self.only or self.profile.at_depth(self.depth)
+        return self.only or self.profile.at_preset(self.preset)
 
 
 def report(
     profile: Profile,
     profile_argument: str,
-    depth: str | None,
+    preset: str | None,
     runs_argument: str,
     dry_run: bool = False,
     only: list[str] | None = None,
 ) -> int:
     """Returns the exit code; UserError for bad input, before anything is started."""
-    depth = depth or profile.workload.default_depth
-    profile.depth(depth)
+    preset = preset or profile.workload.default_preset
+    profile.preset(preset)
     for name in only or []:
         profile.configuration(name)
-    run = ReportRun(profile, profile_argument, depth, runs_argument, only)
+    run = ReportRun(profile, profile_argument, preset, runs_argument, only)
     steps = _steps_to_run(run)
     force = ["--forcerun", "analyse", *steps]
     if dry_run:
-        show_plan.show(profile, depth, run.runs)
+        show_plan.show(profile, preset, run.runs)
         return _snakemake(run, ["--dry-run", "--quiet", "rules", *force]).wait()
     run.runs.mkdir(parents=True, exist_ok=True)
     prepare_report(profile, only)
     for step in steps:
         # Snakemake runs only the first of several forced steps of a chain; a step without output always runs.
         (paths.ROOT / step).unlink(missing_ok=True)
-    forecast = forecasts.write(profile, depth, run.runs)
+    forecast = forecasts.write(profile, preset, run.runs)
     if forecast:
         print(f"{forecast} speed-ups are forecast before anything is measured ({forecasts.FILE})", flush=True)
     cells, expected_s = _announce(run)
@@ -103,10 +103,10 @@ def _steps_to_run(run: ReportRun) -> list[str]:
     The ledger knows what is missing (settings may have changed, a cell may be void); file times do not.
     """
     return [
-        f"build/steps/{run.profile.name}/{run.depth}/run_{name}-{round_}.ipynb"
+        f"build/steps/{run.profile.name}/{run.preset}/run_{name}-{round_}.ipynb"
         for name in run.configurations
-        for round_ in range(run.profile.depth(run.depth).rounds)
-        if cell_key.missing(run.profile, name, run.depth, run.runs, round_)
+        for round_ in range(run.profile.preset(run.preset).rounds)
+        if cell_key.missing(run.profile, name, run.preset, run.runs, round_)
     ]
 
 
@@ -115,17 +115,17 @@ def _announce(run: ReportRun) -> tuple[dict[str, float], float]:
 
     Returns ({label of a missing cell: seconds expected}, seconds expected in all, with starts and warm-ups).
     """
-    profile, depth = run.profile, run.depth
+    profile, preset = run.profile, run.preset
     clock = estimate.Clock(profile, paths.PUBLISHED_RUNS, run.runs)
-    estimates = estimate.estimate(profile, depth, run.runs, clock)
+    estimates = estimate.estimate(profile, preset, run.runs, clock)
     expected_s = sum(estimates[name].total for name in run.configurations)
     cells = {
         points.label(name, point): clock.cell(name, point)
         for name in run.configurations
-        for point in cell_key.missing(profile, name, depth, run.runs)
+        for point in cell_key.missing(profile, name, preset, run.runs)
     }
     print(
-        f"{profile.name}, {depth}: {len(cells)} cells to measure, about {format.minutes(expected_s)} "
+        f"{profile.name}, {preset}: {len(cells)} cells to measure, about {format.minutes(expected_s)} "
         f"(by {estimates[run.configurations[0]].basis}), then the book",
         flush=True,
     )
@@ -162,7 +162,7 @@ def _snakemake(run: ReportRun, options: list[str], out: IO[str] | None = None) -
     """Start Snakemake in a process group of its own, so that Ctrl-C reaches us and we end the group in order."""
     config = {
         "profile": run.profile_argument,
-        "depth": run.depth,
+        "preset": run.preset,
         "runs": run.runs_argument,
         "only": ",".join(run.only or []),
     }
@@ -218,10 +218,10 @@ def _write_timing(run: ReportRun, wall_s: float, spent: Counter[str]) -> None:
         "engine_s": engine_s,
         "own_s": own_s,
         "own_share": share,
-        "depth": run.depth,
+        "preset": run.preset,
         "spans_s": dict(spent),
     }
-    (run.runs / run.profile.name / f"report-{run.depth}.json").write_text(json.dumps(timing, indent=1) + "\n")
+    (run.runs / run.profile.name / f"report-{run.preset}.json").write_text(json.dumps(timing, indent=1) + "\n")
 
 
 def _print_result(run: ReportRun) -> None:
@@ -237,7 +237,7 @@ def _print_result(run: ReportRun) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     arguments.add_profile(parser)
-    arguments.add_depth(parser)
+    arguments.add_preset(parser)
     arguments.add_runs(parser, "local")
     parser.add_argument("--dry-run", action="store_true", help="print commands, environment and plan; start nothing")
     parser.add_argument("--only", action="append", metavar="CONFIGURATION", help="only this one; may be repeated")
@@ -246,4 +246,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the report; its exit code."""
     profile = load(args.profile)
-    return report(profile, args.profile, args.depth, args.runs, dry_run=args.dry_run, only=args.only)
+    return report(profile, args.profile, args.preset, args.runs, dry_run=args.dry_run, only=args.only)

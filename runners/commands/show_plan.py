@@ -16,34 +16,33 @@ from runners.serve import model_files
 from runners.serve.command import command
 
 
-def show(profile: Profile, depth: str | None, runs: Path) -> int:
+def show(profile: Profile, preset: str | None, runs: Path) -> int:
     """Print the plan; nothing is started, made or looked up beyond this checkout."""
-    depth = depth or profile.workload.default_depth
-    estimates = estimate.estimate(profile, depth, runs, estimate.Clock(profile, paths.PUBLISHED_RUNS, runs))
-    _print_head(profile, depth)
-    measured = profile.at_depth(depth)
+    preset = preset or profile.workload.default_preset
+    estimates = estimate.estimate(profile, preset, runs, estimate.Clock(profile, paths.PUBLISHED_RUNS, runs))
+    _print_head(profile, preset)
+    measured = profile.at_preset(preset)
     for name in profile.configurations:
         if name in measured:
-            _print_configuration(profile, name, depth, runs, estimates[name])
+            _print_configuration(profile, name, preset, runs, estimates[name])
         else:
             print(f"[{name}] {profile.configurations[name].title}")
-            print(f"  not measured at depth {depth}; name it with --only, or take another --depth\n")
+            print(f"  not measured at preset {preset}; name it with --only, or take another --preset\n")
     _print_totals(profile, [estimates[name] for name in measured])
     _print_repeats(profile, runs)
     return 0
 
 
-def _print_head(profile: Profile, depth: str) -> None:
+def _print_head(profile: Profile, preset: str) -> None:
     """The profile, how much is measured, and the target."""
-    chosen, target = profile.depth(depth), profile.target
+    chosen, target = profile.preset(preset), profile.target
     print(f"profile {profile.name}: {profile.title}")
-    print(
-        f"depth {depth}: {chosen.rounds} server start(s) of each configuration, repeats by concurrency {chosen.repeats}"
-    )
+    starts = f"{chosen.rounds} server start(s) of each configuration"
+    print(f"preset {preset}: {starts}, repeats by concurrency {chosen.repeats}")
     print(f"target {target.name}, {target.precision}, {target.bytes_on_disk / 1e9:,.1f} GB on disk\n")
 
 
-def _print_configuration(profile: Profile, name: str, depth: str, runs: Path, spent: estimate.Estimate) -> None:
+def _print_configuration(profile: Profile, name: str, preset: str, runs: Path, spent: estimate.Estimate) -> None:
     """One configuration: its command line with secrets masked, its cap, and what is left to measure."""
     c = profile.configurations[name]
     print(f"[{name}] {c.title}")
@@ -61,8 +60,8 @@ def _print_configuration(profile: Profile, name: str, depth: str, runs: Path, sp
     capped = [level for level in profile.workload.concurrencies if level > c.max_running_requests]
     if capped:
         print(f"  capped       C={capped} will be marked as capped at {c.max_running_requests}")
-    missing = cell_key.missing(profile, name, depth, runs)
-    every = points.points(profile, depth, name)
+    missing = cell_key.missing(profile, name, preset, runs)
+    every = points.points(profile, preset, name)
     print(f"  cells        {len(missing)} of {len(every)} to measure, about {minutes(spent.total)} ({spent.basis})\n")
 
 
@@ -93,10 +92,10 @@ def _print_repeats(profile: Profile, runs: Path) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     arguments.add_profile(parser)
-    arguments.add_depth(parser)
+    arguments.add_preset(parser)
     arguments.add_runs(parser, "local")
 
 
 def main(args: argparse.Namespace) -> int:
     """Print the plan."""
-    return show(load(args.profile), args.depth, paths.runs_root(args.runs))
+    return show(load(args.profile), args.preset, paths.runs_root(args.runs))

@@ -102,7 +102,7 @@ def _identity(context: CellContext, point: Point) -> dict[str, Any]:
         "concurrency": point.concurrency,
         "repeat": point.repeat,
         "round": point.round,
-        "depth": context.depth or profile.workload.default_depth,
+        "depth": context.preset or profile.workload.default_preset,
         "forced_accept_length": chosen.forced_accept_length,
         "simulated": profile.simulated,
         "max_running_requests": chosen.max_running_requests,

@@ -35,7 +35,7 @@ class CellContext:
 
     profile: Profile
     name: str  # the configuration's
-    depth: str | None  # how many repeats and requests; None is the profile's default
+    preset: str | None  # how many repeats and requests; None is the profile's default
     ledger: Ledger
     prompt_sets: dict[str, PromptSet]
     reader: ModuleType  # of the engine's log and metrics
@@ -119,7 +119,7 @@ class CellContext:
         return found
 
 
-def prepare(profile: Profile, name: str, depth: str | None, runs: Path, todo: list[Point]) -> CellContext:
+def prepare(profile: Profile, name: str, preset: str | None, runs: Path, todo: list[Point]) -> CellContext:
     """The context of a configuration's cells: reads its prompts, the base's answers and the reference model's.
 
     Raises UserError where the profile asks for a reference model and its target has no folder of weights.
@@ -129,7 +129,7 @@ def prepare(profile: Profile, name: str, depth: str | None, runs: Path, todo: li
     return CellContext(
         profile,
         name,
-        depth,
+        preset,
         Ledger(runs / profile.name / name),
         prompt_sets,
         reader(chosen.engine),

@@ -74,11 +74,11 @@ def key(profile: Profile, configuration: str, point: Point) -> str:
 
 
 def missing(
-    profile: Profile, configuration: str, depth: str | None, runs: Path, round_: int | None = None
+    profile: Profile, configuration: str, preset: str | None, runs: Path, round_: int | None = None
 ) -> list[Point]:
     """The points without a finished cell, of one round or of all."""
     done = Ledger(runs / profile.name / configuration).finished()
-    wanted = [p for p in points(profile, depth, configuration) if round_ is None or p.round == round_]
+    wanted = [p for p in points(profile, preset, configuration) if round_ is None or p.round == round_]
     return [p for p in wanted if key(profile, configuration, p) not in done]
 
 

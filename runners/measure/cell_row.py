@@ -41,7 +41,7 @@ class CellRow(BaseModel):
     concurrency: Annotated[int, Field(ge=1)]  # requests in flight (C)
     repeat: Count
     round: Count | None = None  # the server start it belongs to
-    depth: str | None = None  # how many repeats and requests: a name of the profile's
+    depth: str | None = None  # the preset, under the name that it had when rows were first written
     forced_accept_length: Amount | None = None  # synthetic acceptance: tokens a step that the engine was set to
     simulated: bool = False  # measured against a stand-in engine
     max_running_requests: Count | None = None  # the server's cap on running requests

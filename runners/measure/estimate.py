@@ -72,11 +72,11 @@ class Clock:
         return self._profile.configuration(configuration).engine
 
 
-def estimate(profile: Profile, depth: str | None, runs: Path, clock: Clock) -> dict[str, Estimate]:
+def estimate(profile: Profile, preset: str | None, runs: Path, clock: Clock) -> dict[str, Estimate]:
     """Configuration -> seconds still to spend, finished cells left out."""
     found = {}
     for configuration, chosen in profile.configurations.items():
-        todo = missing(profile, configuration, depth, runs)
+        todo = missing(profile, configuration, preset, runs)
         # One start a round, one warm-up a block of cells of the same concurrency. An attached server is not started.
         blocks = {(p.round, p.concurrency): p for p in todo}
         starts = len({p.round for p in todo}) if chosen.attach is None else 0

@@ -45,7 +45,7 @@ class Start:
 
 
 def configuration(
-    profile: Profile, name: str, depth: str | None, runs: Path, round_: int | None = None, strict: bool = False
+    profile: Profile, name: str, preset: str | None, runs: Path, round_: int | None = None, strict: bool = False
 ) -> Outcome:
     """Measure every missing cell of one configuration (of one round, or of all).
 
@@ -55,17 +55,17 @@ def configuration(
     """
     profile.configuration(name)  # an unknown name is an error before anything else
     ledger = Ledger(runs / profile.name / name)
-    # The points of every depth: a quick run must not set a full run's cells aside.
-    planned = [p for d in profile.workload.depths for p in points.points(profile, d, name)]
+    # The points of every preset: a quick run must not set a full run's cells aside.
+    planned = [p for d in profile.workload.presets for p in points.points(profile, d, name)]
     moved = ledger.set_aside({cell_key.key(profile, name, p) for p in planned})
     if moved:
         progress.say(f"{name}: {moved} cells were measured with other settings; they are in cells.old.jsonl now")
-    todo = cell_key.missing(profile, name, depth, runs, round_)
+    todo = cell_key.missing(profile, name, preset, runs, round_)
     if not todo:
         return Outcome("measured")
     # Not only for the files: a second server on this machine would slow both down.
     with alone(runs / profile.name):
-        outcome = _outcome(profile, name, depth, runs, todo, strict)
+        outcome = _outcome(profile, name, preset, runs, todo, strict)
         if outcome.status != "measured" and ledger.finished():
             outcome.status = "partly measured"
         if ledger.folder.is_dir() or outcome.status != "measured":
@@ -74,10 +74,10 @@ def configuration(
     return outcome
 
 
-def _outcome(profile: Profile, name: str, depth: str | None, runs: Path, todo: list[Point], strict: bool) -> Outcome:
+def _outcome(profile: Profile, name: str, preset: str | None, runs: Path, todo: list[Point], strict: bool) -> Outcome:
     """Measure the points; what keeps the configuration from being measured at all becomes the outcome's reason."""
     try:
-        death = _measure_points(cell_context.prepare(profile, name, depth, runs, todo), todo)
+        death = _measure_points(cell_context.prepare(profile, name, preset, runs, todo), todo)
     except (UserError, ServerDied, ServerStalled) as error:
         # In a whole report no single configuration ends the campaign; asked for by name, it is an error.
         if strict:

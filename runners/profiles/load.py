@@ -9,6 +9,9 @@ from runners.core import files, paths, validation
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
 
+# What profiles written before December 2026 call these keys of `workload`.
+FORMER_KEYS = {"depths": "presets", "default_depth": "default_preset"}
+
 
 def names() -> list[str]:
     """The shipped profiles, sorted."""
@@ -25,12 +28,22 @@ def load(name: str) -> Profile:
         raise UserError(f"No profile '{name}'; give one of {', '.join(names())}, or the path of a YAML file.")
     content = files.read_yaml(path, f"Profile {path.name}")
     content.setdefault("name", path.stem)
+    _rename_former_keys(content)
     if content.get("extends") is not None:  # a profile written back says null
         content = _extended(content, path)
     try:
         return Profile.model_validate(content)
     except ValidationError as error:
         raise UserError(f"Profile {path.name}: {validation.first_fault(error, Profile, 'the profile')}") from error
+
+
+def _rename_former_keys(content: dict[str, Any]) -> None:
+    workload = content.get("workload")
+    if not isinstance(workload, dict):
+        return
+    for former, key in FORMER_KEYS.items():
+        if former in workload:
+            workload[key] = workload.pop(former)
 
 
 def _extended(content: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The points of a profile: every cell that a depth measures, before it has a key."""
+"""The points of a profile: every cell that a preset measures, before it has a key."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Point:
         return prompt_set.take(self.requests, self.repeat * self.requests)
 
 
-def points(profile: Profile, depth: str | None, configuration: str | None = None) -> list[Point]:
+def points(profile: Profile, preset: str | None, configuration: str | None = None) -> list[Point]:
     """Every point of a configuration (without one: of any that has all prompt sets), in the order in which they are
     measured: by round, concurrency, repeat, prompt set.
 
@@ -29,7 +29,7 @@ def points(profile: Profile, depth: str | None, configuration: str | None = None
     the machine meets all configurations alike. Inside a round a concurrency's points follow each other, so that one
     warm-up serves them.
     """
-    chosen = profile.depth(depth)
+    chosen = profile.preset(preset)
     only = profile.configuration(configuration).prompt_sets if configuration else None
     return [
         Point(workload, concurrency, repeat, round_, chosen.requests[concurrency])

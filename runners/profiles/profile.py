@@ -9,13 +9,13 @@ from runners.engines.registry import engine
 from runners.profiles import methods
 from runners.profiles.schema import (
     Configuration,
-    Depth,
     Drafter,
     EngineName,
     EngineSpec,
     Gates,
     Hardware,
     Positive,
+    Preset,
     Strict,
     Target,
     Timing,
@@ -83,12 +83,12 @@ class Profile(Strict):
                 drafter = self.drafters[drafter.source]
 
     def _check_workload(self) -> None:
-        for depth_name, depth in self.workload.depths.items():
-            unknown = sorted(set(depth.leave_out) - set(self.configurations))
+        for preset_name, preset in self.workload.presets.items():
+            unknown = sorted(set(preset.leave_out) - set(self.configurations))
             if unknown:
-                raise ValueError(f"depth `{depth_name}`: `leave_out` names `{unknown[0]}`, which is no configuration")
-            if set(depth.leave_out) >= set(self.configurations):
-                raise ValueError(f"depth `{depth_name}`: `leave_out` leaves no configuration to measure")
+                raise ValueError(f"preset `{preset_name}`: `leave_out` names `{unknown[0]}`, which is no configuration")
+            if set(preset.leave_out) >= set(self.configurations):
+                raise ValueError(f"preset `{preset_name}`: `leave_out` leaves no configuration to measure")
         longest = self.target.context_length - self.workload.output_tokens
         for prompt_set in self.workload.prompt_sets:
             context = prompt_set.partition("@")[2]
@@ -147,16 +147,16 @@ class Profile(Strict):
             raise UserError(f"Profile {self.name} has no configuration '{name}'; it has: {known}.")
         return self.configurations[name]
 
-    def depth(self, name: str | None) -> Depth:
-        name = name or self.workload.default_depth
-        if name not in self.workload.depths:
-            known = ", ".join(self.workload.depths)
-            raise UserError(f"Profile {self.name} has no depth '{name}'; it has: {known}.")
-        return self.workload.depths[name]
+    def preset(self, name: str | None) -> Preset:
+        name = name or self.workload.default_preset
+        if name not in self.workload.presets:
+            known = ", ".join(self.workload.presets)
+            raise UserError(f"Profile {self.name} has no preset '{name}'; it has: {known}.")
+        return self.workload.presets[name]
 
-    def at_depth(self, name: str | None) -> list[str]:
-        """The configurations that a report of this depth measures, in the profile's order."""
-        left_out = self.depth(name).leave_out
+    def at_preset(self, name: str | None) -> list[str]:
+        """The configurations that a report of this preset measures, in the profile's order."""
+        left_out = self.preset(name).leave_out
         return [c for c in self.configurations if c not in left_out]
 
     def method_of(self, configuration: str) -> str:

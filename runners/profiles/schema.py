@@ -206,7 +206,7 @@ class Configuration(Strict):
         return self
 
 
-class Depth(Strict):
+class Preset(Strict):
     """How much is measured: repeats and requests of one cell, by concurrency."""
 
     repeats: dict[int, Annotated[int, Field(ge=1)]]
@@ -228,23 +228,23 @@ class Workload(Strict):
     concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
     temperature: float = Field(default=0.0, ge=0)
     latency_limits: LatencyLimits | None = None  # what goodput counts
-    depths: dict[str, Depth]
-    default_depth: str = "quick"
+    presets: dict[str, Preset]
+    default_preset: str = "quick"
 
     @model_validator(mode="after")
     def every_concurrency(self) -> "Workload":
-        for name, depth in self.depths.items():
+        for name, preset in self.presets.items():
             for part in ("repeats", "requests"):
-                missing = set(self.concurrencies) - set(getattr(depth, part))
+                missing = set(self.concurrencies) - set(getattr(preset, part))
                 if missing:
-                    raise ValueError(f"depth `{name}`: `{part}` has no entry for concurrency {sorted(missing)}")
-            short = [c for c in self.concurrencies if depth.requests[c] < c]
+                    raise ValueError(f"preset `{name}`: `{part}` has no entry for concurrency {sorted(missing)}")
+            short = [c for c in self.concurrencies if preset.requests[c] < c]
             if short:
                 raise ValueError(
-                    f"depth `{name}`: `requests` must be at least the concurrency, which it is not at C={short}"
+                    f"preset `{name}`: `requests` must be at least the concurrency, which it is not at C={short}"
                 )
-        if self.default_depth not in self.depths:
-            raise ValueError(f"`default_depth: {self.default_depth}` must be one of {sorted(self.depths)}")
+        if self.default_preset not in self.presets:
+            raise ValueError(f"`default_preset: {self.default_preset}` must be one of {sorted(self.presets)}")
         return self
 
 

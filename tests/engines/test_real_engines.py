@@ -18,9 +18,9 @@ pytestmark = pytest.mark.engine
 def tiny(kind):
     """lab-cpu, cut down to one cell of one request at a time, whatever else the machine does."""
     p = load.load("lab-cpu")
-    depth = schema.Depth(repeats={1: 1}, requests={1: 2})
+    preset = schema.Preset(repeats={1: 1}, requests={1: 2})
     workload = p.workload.model_copy(
-        update={"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [1], "depths": {"quick": depth}}
+        update={"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [1], "presets": {"quick": preset}}
     )
     gates = p.gates.model_copy(update={"check_neighbours": False})
     # One thread: two spinning ones collapse when anything else runs on two cores.

@@ -89,8 +89,8 @@ def profile(tmp_path):
             | {"flags": {"token-s": 0.03, "drafting": {"threshold": 0.9}}},
         },
         "workload": {
-            **{"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [4], "default_depth": "quick"},
-            "depths": {"quick": {"repeats": {4: 1}, "requests": {4: 8}}},
+            **{"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [4], "default_preset": "quick"},
+            "presets": {"quick": {"repeats": {4: 1}, "requests": {4: 8}}},
         },
         "budgets": {"toy": {"default": 20, "warming up": 20}},
         "gates": {"check_neighbours": False, "distinct_bigram_floor": 0.1},

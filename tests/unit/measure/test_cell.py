@@ -145,7 +145,7 @@ def test_the_row_of_a_good_cell(tmp_path):
     assert (row.status, row.reasons, row.attempt, row.concurrency) == ("ok", [], 0, 2)
     assert (row.steps, row.drafted, row.accepted, row.accepted_per_position) == (30, 90, 60, [30, 20, 10])
     assert row.equal_prefix_share == 0.75 and row.reference_share is None
-    assert row.depth == LAB.workload.default_depth and row.started_at == "2026-01-01T00:00:00+00:00"
+    assert row.depth == LAB.workload.default_preset and row.started_at == "2026-01-01T00:00:00+00:00"
 
 
 def test_a_void_row_keeps_what_was_measured_and_a_base_has_no_counts_of_speculation(tmp_path):

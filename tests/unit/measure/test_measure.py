@@ -42,8 +42,8 @@ def made(tmp_path, flags=None, **changes):
             },
         },
         "workload": {
-            **{"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [1, 4], "default_depth": "quick"},
-            "depths": {"quick": {"repeats": {1: 1, 4: 2}, "requests": {1: 2, 4: 8}, "rounds": 1}},
+            **{"prompt_sets": ["chat"], "output_tokens": 24, "concurrencies": [1, 4], "default_preset": "quick"},
+            "presets": {"quick": {"repeats": {1: 1, 4: 2}, "requests": {1: 2, 4: 8}, "rounds": 1}},
         },
         "budgets": {"vllm": {"default": WAIT_S}},
         "request_timeout_seconds": WAIT_S,
@@ -127,7 +127,7 @@ def test_a_failed_gate_voids_the_cell_and_keeps_it(tmp_path, flags, reason):
     changes = {
         "workload__concurrencies": [1],
         "request_timeout_seconds": 1,
-        "workload__depths__quick__requests": {1: 1},
+        "workload__presets__quick__requests": {1: 1},
     }
     p = made(tmp_path, SLOW | flags, **changes)
     measure_configuration.configuration(p, "base", None, tmp_path)
@@ -174,7 +174,7 @@ def test_attached_servers_are_measured_the_same_way(tmp_path):
     [
         (["measure", "--configuration", "nothing"], "has no configuration 'nothing'; it has: llamacpp-base"),
         (["plan", "--profile", "nothing"], "No profile 'nothing'; give one of kimi"),
-        (["plan", "--depth", "deep"], "has no depth 'deep'; it has: quick, full"),
+        (["plan", "--preset", "deep"], "has no preset 'deep'; it has: quick, full"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words, sentence):

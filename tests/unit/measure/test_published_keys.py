@@ -21,11 +21,11 @@ load_prompts_once = functools.cache(prompts.load)
 
 
 def planned_keys(profile, name):
-    """The key of every point of every depth of one configuration."""
+    """The key of every point of every preset of one configuration."""
     return {
         cell_key.key(profile, name, point)
-        for depth in profile.workload.depths
-        for point in points.points(profile, depth, name)
+        for preset in profile.workload.presets
+        for point in points.points(profile, preset, name)
     }
 
 

@@ -66,7 +66,7 @@ def changed(tmp_path, change):
         (lambda c: c["configurations"]["vllm-ngram"].pop("k"), r"`k` goes with"),
         (lambda c: c["configurations"]["vllm-eagle3-untrained"].update(drafter="x"), r"drafter `x` is none of"),
         (
-            lambda c: c["workload"]["depths"]["quick"]["requests"].pop(16),
+            lambda c: c["workload"]["presets"]["quick"]["requests"].pop(16),
             r"`requests` has no entry for concurrency \[16\]",
         ),
         (
@@ -124,16 +124,16 @@ def test_full_holds_quick_and_rounds_interleave():
     assert keys["quick"] < keys["full"], "what quick measured need not be measured again"
     for c in p.workload.concurrencies:
         repeats = {(x.round, x.repeat) for x in points.points(p, "full") if x.concurrency == c}
-        assert len(repeats) == p.depth("full").repeats[c]
-        assert {r for r, _ in repeats} == set(range(p.depth("full").rounds))
+        assert len(repeats) == p.preset("full").repeats[c]
+        assert {r for r, _ in repeats} == set(range(p.preset("full").rounds))
 
 
-def test_a_depth_may_leave_configurations_out():
+def test_a_preset_may_leave_configurations_out():
     lab = load.load("lab-cpu")
-    assert set(lab.configurations) - set(lab.at_depth("quick")) == {"llamacpp-eagle3-sibling", "vllm-eagle3-headless"}
-    assert lab.at_depth("full") == list(lab.configurations)
+    assert set(lab.configurations) - set(lab.at_preset("quick")) == {"llamacpp-eagle3-sibling", "vllm-eagle3-headless"}
+    assert lab.at_preset("full") == list(lab.configurations)
     content = lab.model_dump()
-    content["workload"]["depths"]["quick"]["leave_out"] = ["nobody"]
+    content["workload"]["presets"]["quick"]["leave_out"] = ["nobody"]
     with pytest.raises(ValueError, match="`leave_out` names `nobody`"):
         profile.Profile.model_validate(content)
 
@@ -143,3 +143,11 @@ def test_a_profile_written_back_is_the_same_profile(tmp_path, name):
     place = tmp_path / f"{name}.yaml"
     place.write_text(yaml.safe_dump(load.load(name).model_dump(mode="json"), sort_keys=False))
     assert load.load(str(place)) == load.load(name)
+
+
+def test_a_profile_that_was_written_before_presets_had_their_name_still_loads(tmp_path):
+    text = LAB.read_text()
+    old = tmp_path / "old.yaml"
+    old.write_text(text.replace("  presets:", "  depths:").replace("default_preset", "default_depth"))
+    assert "depths" in old.read_text()
+    assert load.load(str(old)).workload == load.load("lab-cpu").workload
