@@ -16,7 +16,6 @@ from runners.analyse import acceptance, intervals
 # Prompt tokens that fit into one step: the default of vLLM's server (vllm/engine/arg_utils.py, on a CPU) and of
 # llama.cpp (n_batch). It only matters where a burst's prompts do not fit into one step together.
 PREFILL_TOKENS = 2048
-SAME_STEP_S = 0.02  # first tokens of one step reach the client within this
 SIMULATIONS = 8  # of a load whose steps yield a random number of tokens
 NOTHING_LEFT = 1e-9  # tokens; an answer's length less many fractional gains is seldom exactly 0
 
@@ -155,24 +154,3 @@ def _simulate_once(step_ms: StepMs, load: LoadShape, gained: Callable[[int], np.
         totals.add_step(step_ms(batch, prefill), batch, prefill)
         loop.end_step(gained(batch), prompts_ended)
     return totals
-
-
-def measured(first_token_s, last_token_s, prompt_tokens, output_tokens, accept_length: float) -> DecodeLoad:
-    """The same figures from a cell's requests: float arrays [requests], in seconds, seconds, tokens and tokens.
-
-    The prompt of another request counts for one that was decoding when the other's first token came. It counts in the
-    request's last step too, which brings both tokens at once. Two prompts that were read together bring their first
-    tokens at the same moment: neither counts for the other.
-    """
-    decode_s = last_token_s - first_token_s
-    if not (decode_s > 0).any():
-        return DecodeLoad(float(len(decode_s)), 0.0)
-    both_end = last_token_s[:, None].clip(max=last_token_s[None])
-    both_begin = first_token_s[:, None].clip(min=first_token_s[None])
-    shared_s = (both_end - both_begin).clip(min=0)  # [requests, requests]: seconds that two of them decode together
-    batch = shared_s.sum() / decode_s.sum()
-    after_mine = first_token_s[None] > first_token_s[:, None] + SAME_STEP_S
-    read_meanwhile = after_mine & (first_token_s[None] < last_token_s[:, None] + SAME_STEP_S)
-    steps = (output_tokens - 1).sum() / accept_length
-    prefill = float((read_meanwhile * prompt_tokens[None]).sum() / steps) if steps > 0 else 0.0
-    return DecodeLoad(float(batch), prefill)

@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from runners.analyse import acceptance, load_simulation, results, step_cost
+from runners.analyse import acceptance, results, step_cost
 from runners.analyse.load_simulation import DecodeLoad
 from runners.profiles.methods import CHAINS
 
 POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
 LOAD = ["requests", "at_once", "prompt", "output"]  # LoadShape's fields; at_once: C, or the lower cap
 COLUMNS = [*POINT, "drafter", *LOAD, "context", "batch", "prefill", "step_ms", "tokens_per_step", "scatter"]
+SAME_STEP_S = 0.02  # first tokens of one step reach the client within this
 
 
 def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None) -> pd.DataFrame:
@@ -19,7 +20,7 @@ def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] |
 
     step_ms: decode time of a step, TPOT x tokens per step, over the repeats that count; scatter: the standard error of
     its logarithm (NaN with one repeat). context: the prompt and half the answer, in tokens: what a step attends to on
-    average. batch, prefill: load_simulation.measured. n-gram configurations are left out: their steps are of two kinds
+    average. batch, prefill: decode_load. n-gram configurations are left out: their steps are of two kinds
     (with a draft or without).
     """
     good = results.ok(cells)
@@ -59,7 +60,7 @@ def _means(group: pd.DataFrame) -> dict[str, float]:
 
 
 def _decode_loads(cells: pd.DataFrame, requests: pd.DataFrame) -> list[DecodeLoad]:
-    """load_simulation.measured of each cell; C (or the cap) and no prefill where its requests are not at hand."""
+    """decode_load of each cell; C (or the cap) and no prefill where its requests are not at hand."""
     good = requests[requests.error.isna()] if "error" in requests else requests
     columns = ["first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
     known = all(c in good for c in columns)
@@ -70,5 +71,26 @@ def _decode_loads(cells: pd.DataFrame, requests: pd.DataFrame) -> list[DecodeLoa
         if part is None or part.empty:
             loads.append(DecodeLoad(float(r.concurrency if pd.isna(r.capped_at) else r.capped_at), 0.0))
         else:
-            loads.append(load_simulation.measured(*(part[c].to_numpy(float) for c in columns), r.al))
+            loads.append(decode_load(*(part[c].to_numpy(float) for c in columns), r.al))
     return loads
+
+
+def decode_load(first_token_s, last_token_s, prompt_tokens, output_tokens, accept_length: float) -> DecodeLoad:
+    """What decoding requests shared, from their figures: float arrays [requests] in seconds, seconds, tokens, tokens.
+
+    The prompt of another request counts for one that was decoding when the other's first token came. It counts in the
+    request's last step too, which brings both tokens at once. Two prompts that were read together bring their first
+    tokens at the same moment: neither counts for the other.
+    """
+    decode_s = last_token_s - first_token_s
+    if not (decode_s > 0).any():
+        return DecodeLoad(float(len(decode_s)), 0.0)
+    both_end = last_token_s[:, None].clip(max=last_token_s[None])
+    both_begin = first_token_s[:, None].clip(min=first_token_s[None])
+    shared_s = (both_end - both_begin).clip(min=0)  # [requests, requests]: seconds that two of them decode together
+    batch = shared_s.sum() / decode_s.sum()
+    after_mine = first_token_s[None] > first_token_s[:, None] + SAME_STEP_S
+    read_meanwhile = after_mine & (first_token_s[None] < last_token_s[:, None] + SAME_STEP_S)
+    steps = (output_tokens - 1).sum() / accept_length
+    prefill = float((read_meanwhile * prompt_tokens[None]).sum() / steps) if steps > 0 else 0.0
+    return DecodeLoad(float(batch), prefill)

@@ -8,6 +8,7 @@ import pandas as pd
 from runners.analyse import crossover, results, step_cost
 from runners.profiles import load
 from runners.profiles.methods import CHAINS
+from runners.profiles.profile import Profile
 
 SPEED_UP = ["speed_up", "speed_up_lo", "speed_up_hi"]
 COST = ["step_cost", "step_cost_lo", "step_cost_hi"]
@@ -17,6 +18,11 @@ ITSELF = "the target itself"
 def profile_of(profile: str) -> str:
     """The profile whose runs hold this one's sweeps."""
     return f"{profile}-sweeps"
+
+
+def is_sweep(profile: Profile) -> bool:
+    """Does the profile hold another one's sweeps? It has no chapters then: those of the profile it extends show it."""
+    return profile.extends is not None and profile.name == profile_of(profile.extends)
 
 
 class Sweeps:

@@ -1,7 +1,7 @@
 """How figures and names are written, in tables, prose and on the terminal alike."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 NOT_MEASURED = "not measured here"
@@ -29,6 +29,12 @@ def interval_text(point: Any, lo: Any, hi: Any, decimals: int = 2) -> str:
         return NOT_MEASURED
     bounds = "" if is_missing(lo) else f" [{lo:,.{decimals}f}, {hi:,.{decimals}f}]"
     return f"{point:,.{decimals}f}{bounds}"
+
+
+def triple_text(triple: Sequence[Any] | None, decimals: int = 2) -> str:
+    """[point, lo, hi], as stored files hold a figure with its interval, as text; None: not measured."""
+    point, lo, hi = triple or (None, None, None)
+    return interval_text(point, lo, hi, decimals)
 
 
 def significant_text(value: float) -> str:

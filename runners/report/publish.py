@@ -47,7 +47,7 @@ def publish(profile: Profile, runs: Path) -> int:
     """
     source, target = _source(profile, runs), paths.PUBLISHED_RUNS / profile.name
     if source.resolve() == target.resolve():
-        if not _shown_elsewhere(profile):
+        if not sweeps.is_sweep(profile):
             _analyse(profile, target)
     else:
         _replace(profile, source, target)
@@ -88,7 +88,7 @@ def _replace(profile: Profile, source: Path, target: Path) -> None:
         target.rename(before)  # it comes back if anything below fails
     try:
         _copy(profile, source, target)
-        if _shown_elsewhere(profile):
+        if sweeps.is_sweep(profile):
             return shutil.rmtree(before, ignore_errors=True)
         kept = source / "alignment" if (source / "alignment").is_dir() else before / "alignment"
         if kept.is_dir():  # measured by `align`, apart from a report
@@ -100,11 +100,6 @@ def _replace(profile: Profile, source: Path, target: Path) -> None:
             before.rename(target)
         raise
     shutil.rmtree(before, ignore_errors=True)
-
-
-def _shown_elsewhere(profile: Profile) -> bool:
-    """Sweeps have no chapters of their own: those of the profile they extend show them."""
-    return profile.extends is not None and profile.name == sweeps.profile_of(profile.extends)
 
 
 def _copy_cells(profile: Profile, source: Path, target: Path, names: tuple[str, ...]) -> None:
@@ -121,7 +116,7 @@ def _copy_cells(profile: Profile, source: Path, target: Path, names: tuple[str, 
 def _copy(profile: Profile, source: Path, target: Path) -> None:
     _copy_cells(profile, source, target, PUBLISHED)
     notebooks = target / "notebooks"
-    for file in () if _shown_elsewhere(profile) else source.glob("notebooks/run_*.ipynb"):
+    for file in () if sweeps.is_sweep(profile) else source.glob("notebooks/run_*.ipynb"):
         notebooks.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, notebooks / file.name)
     for file in [*source.glob("report-*.json"), *source.glob(forecasts.FILE)]:

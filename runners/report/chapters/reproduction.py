@@ -10,7 +10,6 @@ from runners.analyse.verdict import decide
 from runners.claims import check, reproduction
 from runners.claims.reproduction import HERE, NOTHING, Side
 from runners.core import format
-from runners.report.chapters import verdict as verdict_chapter
 
 
 def load(runs: str | Path, profile: str) -> list[Side]:
@@ -168,7 +167,7 @@ def uses_table(found: list[Side]) -> pd.DataFrame:
             if best is None:
                 continue
             value = format.interval_text(best["value"], best["lo"], best["hi"], 1)
-            lead = verdict_chapter.triple_text(best["ratio"])
+            lead = format.triple_text(best["ratio"])
             clear = {True: "yes", False: "no", None: ""}[best["clear"]]
             title = decide.USES[use][0]
             rows.append([title, side.name, best["configuration"], best["concurrency"], value, lead, clear])

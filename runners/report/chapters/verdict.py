@@ -11,7 +11,7 @@ from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES, of_points
 from runners.analyse.verdict import decide, store
 from runners.analyse.verdict.decide import USES
 from runners.analyse.verdict.explain import NO, NONE, UNDECIDED, YES
-from runners.core.format import NOT_MEASURED, SIMULATED, interval_text, listed, number
+from runners.core.format import NOT_MEASURED, SIMULATED, listed, number, triple_text
 from runners.report import examples, markdown
 from runners.report.columns import interval_column
 
@@ -171,12 +171,6 @@ def false_discovery_sentence(points: pd.DataFrame) -> str:
         f"{len(decided)} answers yes or no, {int(decided['holds'].sum())} hold with the false discovery rate kept at "
         f"{FALSE_DISCOVERIES:.0%} over all of them (Benjamini-Hochberg)."
     )
-
-
-def triple_text(triple: list | None, decimals: int = 2) -> str:
-    """[point, lo, hi] of a verdict as text; null means not measured."""
-    point, lo, hi = triple or [None] * 3
-    return interval_text(point, lo, hi, decimals)
 
 
 def uses_table(verdict: dict) -> pd.DataFrame:

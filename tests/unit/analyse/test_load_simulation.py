@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runners.analyse import acceptance, load_simulation
+from runners.analyse import acceptance, step_points
 from runners.analyse.load_simulation import DecodeLoad, LoadShape, simulate
 
 
@@ -69,7 +69,7 @@ def test_what_a_cell_saw_is_read_from_its_requests():
     # second, so neither counts for the other.
     first, last = np.array([1.0, 2.0, 2.005]), np.array([3.0, 4.0, 4.0])
     prompts, outputs = np.array([10.0, 20.0, 30.0]), np.array([21.0, 21.0, 21.0])
-    seen = load_simulation.measured(first, last, prompts, outputs, accept_length=2.0)
+    seen = step_points.decode_load(first, last, prompts, outputs, accept_length=2.0)
     assert seen.prefill == pytest.approx((20 + 30) / (60 / 2))
     assert seen.batch == pytest.approx((2 + 2 + 1.995 + 2 * (1 + 0.995 + 1.995)) / (2 + 2 + 1.995))
 
@@ -78,7 +78,7 @@ def test_a_prompt_read_in_a_requests_last_step_counts_for_it():
     # That step's two tokens, the one's last and the other's first, reach the client in either order.
     one = np.array([21.0, 21.0])
     for late in (-0.001, 0.001):
-        seen = load_simulation.measured(
+        seen = step_points.decode_load(
             np.array([1.0, 3.0 + late]), np.array([3.0, 5.0]), 10 * one, one, accept_length=1.0
         )
         assert seen.prefill == pytest.approx(210 / 40)
@@ -86,4 +86,4 @@ def test_a_prompt_read_in_a_requests_last_step_counts_for_it():
 
 def test_requests_without_decode_time_are_counted_as_they_are():
     one = np.array([1.0, 1.0])
-    assert load_simulation.measured(one, one, one, one, accept_length=1.0) == DecodeLoad(2.0, 0.0)
+    assert step_points.decode_load(one, one, one, one, accept_length=1.0) == DecodeLoad(2.0, 0.0)
