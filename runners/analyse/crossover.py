@@ -15,8 +15,6 @@ from runners.profiles.profile import Profile
 GRID = np.geomspace(1, 64, 49)  # requests that decode at once, on the map
 HELD_OUT = 4  # the concurrency kept out of the fit to score it
 
-Models = dict[str, tuple[Model, pd.DataFrame]]  # engine -> (its model, its points)
-
 
 def drafters(profile: str) -> dict[str, str]:
     """configuration -> the drafter that its own was derived from in the end; empty without such a profile here.
@@ -47,17 +45,6 @@ def points(
     return {engine: step_points.points(part, requests, groups) for engine, part in parts}
 
 
-def models(measured: dict[str, pd.DataFrame]) -> Models:
-    """engine -> (model of all its points, the points), from `points`; engines with too few points are left out."""
-    fitted = {}
-    for engine, rows in measured.items():
-        try:
-            fitted[engine] = (step_model.fit(rows), step_model.usable(rows))
-        except UserError:
-            continue
-    return fitted
-
-
 def score(measured: dict[str, pd.DataFrame], concurrency: int = HELD_OUT) -> pd.DataFrame:
     """Speed-ups at one concurrency, forecast from the others' points alone, beside the measured: step_model.scored."""
     parts = []
@@ -76,13 +63,13 @@ def errors(scores: pd.DataFrame) -> tuple[float, float]:
     return (float(sizes.median()), float(sizes.max())) if len(sizes) else (np.nan, np.nan)
 
 
-def drafted(fitted: Models) -> pd.DataFrame:
+def drafted(fitted: step_model.Models) -> pd.DataFrame:
     """The measured speculative points of every engine, for the map."""
     parts = [points[points.k > 0] for _, points in fitted.values()]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=step_points.COLUMNS)
 
 
-def curves(fitted: Models) -> pd.DataFrame:
+def curves(fitted: step_model.Models) -> pd.DataFrame:
     """Break-even accept length (r) over running requests: engine, drafter, k, batch, break_even with _lo, _hi.
 
     Context: the mean over the engine's points.

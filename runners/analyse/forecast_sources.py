@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from runners.analyse import acceptance, crossover, machines, results
+from runners.analyse import acceptance, crossover, machines, results, step_model
 from runners.core import files, paths, provenance
 from runners.core.acceptance_math import accept_length, survival
 from runners.profiles import load
@@ -34,10 +34,10 @@ class Source:
         self.machine = " ".join(sorted(machines.identities(runs, profile)))
 
     @functools.cached_property
-    def models(self) -> crossover.Models:
+    def models(self) -> step_model.Models:
         """Fitted when first asked for: every report makes its sources, and few of them are needed."""
         requests, groups = results.requests(self.runs, self.profile), crossover.drafters(self.profile)
-        return crossover.models(crossover.points(self.cells, requests, groups))
+        return step_model.models(crossover.points(self.cells, requests, groups))
 
     def has_model(self, engine: str, drafter: str) -> bool:
         """Whether its step model of that engine knows what this drafter costs."""

@@ -69,6 +69,13 @@ def request_metrics(requests: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def requests_behind(rows: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """The requests behind some rows, with the workload of each: the stratum it is resampled in."""
+    workloads = {key: workload for keys in rows["keys"] for key, workload in keys.items()}
+    own = metrics[metrics.key.isin(list(workloads))]
+    return own.assign(workload=own.key.map(workloads))
+
+
 class _Resamples:
     """One side's statistic, workload by workload: as measured, and over each resample.
 

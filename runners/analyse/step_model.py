@@ -198,6 +198,22 @@ def usable(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows.k == 0) | rows.drafter.isin(counts[counts > 1].index)]
 
 
+Models = dict[str, tuple[Model, pd.DataFrame]]  # engine -> (its model, its points)
+
+
+def models(measured: dict[str, pd.DataFrame]) -> Models:
+    """engine -> (model of all its points, the points); engines with too few points are left out. measured: their
+    step_points.points.
+    """
+    fitted = {}
+    for engine, rows in measured.items():
+        try:
+            fitted[engine] = (fit(rows), usable(rows))
+        except UserError:
+            continue
+    return fitted
+
+
 def forecasts(model: Model, rows: pd.DataFrame) -> pd.DataFrame:
     """A speed-up for each speculative point: POINT, speed_up with _lo, _hi, break_even.
 

@@ -11,7 +11,14 @@ from scipy import stats
 
 from runners.analyse import acceptance, machines, results
 from runners.analyse.intervals import LEVEL, NOTHING, REPEATS, SEED, WITHIN_RUN, Interval, bootstrap, interval, nothing
-from runners.analyse.metrics import METRICS, RelativeBounds, metric_within_run, ratio_within_run, request_metrics
+from runners.analyse.metrics import (
+    METRICS,
+    RelativeBounds,
+    metric_within_run,
+    ratio_within_run,
+    request_metrics,
+    requests_behind,
+)
 
 MIN_REPEATS = 3
 POINT = ["workload", "concurrency"]
@@ -23,13 +30,6 @@ def keyed(cells: pd.DataFrame) -> pd.DataFrame:
     if "keys" in cells:
         return cells
     return cells.assign(keys=[{key: workload} for key, workload in zip(cells.key, cells.workload, strict=True)])
-
-
-def _requests_of(rows: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
-    """The requests behind some rows, with the workload of each: the stratum it is resampled in."""
-    workloads = {key: workload for keys in rows["keys"] for key, workload in keys.items()}
-    own = metrics[metrics.key.isin(list(workloads))]
-    return own.assign(workload=own.key.map(workloads))
 
 
 def pooled(cells: pd.DataFrame) -> pd.DataFrame:
@@ -89,7 +89,7 @@ def _mean(rows: pd.DataFrame, metrics: pd.DataFrame, name: str, level: float, se
     values = rows[column].dropna()
     if len(values) >= MIN_REPEATS or values.empty:
         return interval(values, level, seed)
-    bounds = metric_within_run(_requests_of(rows, metrics), name, level, seed)
+    bounds = metric_within_run(requests_behind(rows, metrics), name, level, seed)
     return _around(float(values.mean()), bounds, len(values))
 
 
@@ -168,7 +168,7 @@ def _ratio_as_measured(upper, lower, requests, metric: str, level: float, seed: 
         lo, hi = bootstrap((x, y), lambda p, q, axis: p.mean(axis) - q.mean(axis), level, seed, False)
         return Interval(point, np.exp(lo), np.exp(hi), fewest, REPEATS)
     paired = bool(same) and all(same) and len(pairs) == len(a) == len(b)
-    bounds = ratio_within_run(_requests_of(a, metrics), _requests_of(b, metrics), metric, level, seed, paired)
+    bounds = ratio_within_run(requests_behind(a, metrics), requests_behind(b, metrics), metric, level, seed, paired)
     return _around(point, bounds, fewest, paired)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import crossover, results, step_cost
+from runners.analyse import crossover, results, step_cost, step_model
 from runners.profiles import load
 from runners.profiles.methods import CHAINS
 from runners.profiles.profile import Profile
@@ -92,9 +92,9 @@ class Sweeps:
         parts = [rows[columns] for rows in self.points.values()]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
-    def models(self) -> crossover.Models:
+    def models(self) -> step_model.Models:
         """The step model of each engine over K, context and concurrency at once; its points are the real drafters'."""
-        fitted = crossover.models(self.points)
+        fitted = step_model.models(self.points)
         return {e: (m, points[~points.configuration.isin(self.synthetic.index)]) for e, (m, points) in fitted.items()}
 
 

@@ -8,9 +8,7 @@ fault that replay predicts and the engine confirms is understood; one that shows
 import dataclasses
 from pathlib import Path
 
-import pandas as pd
-
-from runners.core import acceptance_math, files, hashes
+from runners.core import files, hashes
 from runners.core.progress import Progress
 from runners.drafter import card, faults, replay, retrain
 from runners.drafter.serve_and_count import ServeSpec
@@ -19,8 +17,6 @@ from runners.profiles.profile import Profile
 from runners.serve import model_files
 
 FILE = "faults.jsonl"
-COLUMNS = ["configuration", "fault", "what", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
-COLUMNS += ["survival", "reads_one"]
 
 
 def with_fault(profile: Profile, configuration: str, fault: str, say: Progress = print) -> tuple[Profile, str]:
@@ -69,30 +65,3 @@ def measure_faults(
         found = replay.compare(faulty, work, say, source)[0]
         kept.replace(facts, [found | {"output_tokens": spec.output_tokens}])
     return kept.rows
-
-
-def table(rows: list[dict]) -> pd.DataFrame:
-    """One row a configuration and fault, with columns COLUMNS, in the order of the table of faults.
-
-    survival: share of steps that kept position 1, 2, ... when served. reads_one: whether the served accept length is
-    1.00 to two decimals, as the case's drafter read in its log.
-    """
-    kept, order = [], list(faults.FAULTS)
-    # An engine's rows stay together; a fault of an older version comes last.
-    for row in sorted(rows, key=lambda r: (r["configuration"], (*order, r["fault"]).index(r["fault"]))):
-        served, replayed = row["served"], row["replayed"]
-        survival = [round(a / served["steps"], 4) for a in served["accepted_per_position"]] if served["steps"] else []
-        kept.append(
-            {
-                "configuration": row["configuration"],
-                "fault": row["fault"],
-                "what": faults.what(row["fault"]),
-                "steps": served["steps"],
-                "accepted": served["accepted"],
-                "accept_length_served": served["accept_length"],
-                "accept_length_replayed": replayed["accept_length"],
-                "survival": survival,
-                "reads_one": acceptance_math.reads_one(served["steps"], served["accepted"]),
-            }
-        )
-    return pd.DataFrame(kept, columns=COLUMNS)

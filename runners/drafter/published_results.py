@@ -6,15 +6,18 @@ from pathlib import Path
 import pandas as pd
 
 from runners.analyse import results, step_cost
-from runners.core import files
+from runners.core import acceptance_math, files
 from runners.core.paths import DATA
 from runners.drafter import corpus, fault_injection
+from runners.drafter import faults as fault_names
 from runners.profiles import load
 
 AIM_LENGTH, AIM_SPEED_UP = 2.3, 1.3  # set before training: accept length on chat, and decode speed-up at C=1
 DRAFTER = DATA / "drafters" / "aligned"
 REPLAY = ["configuration", "workload", "concurrency", "steps", "served", "replayed", "difference"]
 SLOTS = ["draft_sampling", "concurrency", "steps", "accepted", "served", "replayed"]
+FAULTS = ["configuration", "fault", "what", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
+FAULTS += ["survival", "reads_one"]
 
 
 def folder(runs: str | Path, profile: str) -> Path:
@@ -121,9 +124,36 @@ def llamacpp_slots(runs: str | Path, profile: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SLOTS)
 
 
+def fault_table(rows: list[dict]) -> pd.DataFrame:
+    """One row a configuration and fault, with columns FAULTS, in the order of the table of faults.
+
+    survival: share of steps that kept position 1, 2, ... when served. reads_one: whether the served accept length is
+    1.00 to two decimals, as the case's drafter read in its log.
+    """
+    kept, order = [], list(fault_names.FAULTS)
+    # An engine's rows stay together; a fault of an older version comes last.
+    for row in sorted(rows, key=lambda r: (r["configuration"], (*order, r["fault"]).index(r["fault"]))):
+        served, replayed = row["served"], row["replayed"]
+        survival = [round(a / served["steps"], 4) for a in served["accepted_per_position"]] if served["steps"] else []
+        kept.append(
+            {
+                "configuration": row["configuration"],
+                "fault": row["fault"],
+                "what": fault_names.what(row["fault"]),
+                "steps": served["steps"],
+                "accepted": served["accepted"],
+                "accept_length_served": served["accept_length"],
+                "accept_length_replayed": replayed["accept_length"],
+                "survival": survival,
+                "reads_one": acceptance_math.reads_one(served["steps"], served["accepted"]),
+            }
+        )
+    return pd.DataFrame(kept, columns=FAULTS)
+
+
 def faults(runs: str | Path, profile: str) -> pd.DataFrame:
-    """fault_injection.table of the published rows."""
-    return fault_injection.table(_lines(folder(runs, profile) / fault_injection.FILE))
+    """`fault_table` of the published rows."""
+    return fault_table(_lines(folder(runs, profile) / fault_injection.FILE))
 
 
 def csv(runs: str | Path, profile: str, name: str, columns: list[str]) -> pd.DataFrame:

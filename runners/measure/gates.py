@@ -155,3 +155,13 @@ def quiet(neighbour_cores: float, steal_share: float, limits: Gates) -> str | No
     if steal_share > limits.steal_ceiling:
         return f"{NOT_QUIET}: steal {steal_share:.1%}, ceiling {limits.steal_ceiling:.0%}"
     return None
+
+
+def time_passed(output_tokens: int, tpot_ms: float | None) -> str | None:
+    """Time per output token is what a cell is measured for: tokens that all came at once give none.
+
+    tpot_ms: milliseconds per output token after the first; None where no time passed.
+    """
+    if output_tokens > 1 and tpot_ms is None:
+        return "no time passed between the first and the last token"
+    return None

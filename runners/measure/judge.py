@@ -24,7 +24,7 @@ def judge(seen: Observation, context: CellContext, point: Point) -> list[str]:
         # An attached server's processes are not known to us: its own work would count as a neighbour's.
         None if seen.attached else gates.quiet(seen.neighbour_cores, seen.steal_share, context.profile.gates),
         *speculation_reasons(seen, context),
-        no_time_passed(seen, context),
+        gates.time_passed(context.profile.workload.output_tokens, speeds(seen.loop)["tpot_ms_p50"]),
     ]
     return [reason for reason in reasons if reason]
 
@@ -78,10 +78,3 @@ def speculation_reasons(seen: Observation, context: CellContext) -> list[str | N
     if context.drafts and judged and nothing_to_compare:
         reasons.append("there is no base answer and no reference to compare with: measure the base first")
     return reasons
-
-
-def no_time_passed(seen: Observation, context: CellContext) -> str | None:
-    """Time per output token is what a cell is measured for: tokens that all came at once give none."""
-    if context.profile.workload.output_tokens > 1 and speeds(seen.loop)["tpot_ms_p50"] is None:
-        return "no time passed between the first and the last token"
-    return None

@@ -8,7 +8,7 @@ import nbformat
 import papermill
 
 from runners.analyse import forecasts, sweeps
-from runners.analyse.verdict import store
+from runners.analyse.verdict import decide, store
 from runners.claims import reproduction
 from runners.core import paths
 from runners.core.errors import UserError
@@ -139,4 +139,4 @@ def _analyse(profile: Profile, target: Path) -> None:
         hide_code(path)
     for path in notebooks.glob("run_*.ipynb"):
         title_run(path)
-    store.write("published", profile.name)
+    store.write("published", profile.name, decide.of("published", profile.name))

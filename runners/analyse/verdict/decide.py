@@ -7,11 +7,11 @@ import pandas as pd
 
 from runners.analyse import goodput, intervals, results, step_cost, summarise
 from runners.analyse.intervals import LEVEL, SEED, Interval
+from runners.analyse.verdict import store
 from runners.analyse.verdict.explain import MARGIN, cause, flip, kind, pays
 from runners.core import format
 from runners.profiles import load
 
-SCHEMA_VERSION = 1
 # use -> (title, metric, unit, concurrency or None for the best one)
 USES = {
     "single_stream": ("Single stream (one request at a time)", "stream", "tok/s per stream", 1),
@@ -111,9 +111,9 @@ def decide(
     winner = uses["throughput"] or uses["single_stream"]
     missing = statuses[statuses.status == format.NOT_MEASURED]
     units = sorted(set(summary.unit) - {intervals.NOTHING})
-    return _plain(
+    return store.plain(
         {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": store.SCHEMA_VERSION,
             "profile": profile,
             "simulated": "simulated" in cells and bool(cells.simulated.isin([True]).any()),
             "level": level,
@@ -127,23 +127,6 @@ def decide(
             "void_cells": int((cells.status != "ok").sum()),
         }
     )
-
-
-def _plain(value):
-    """JSON's own types, numbers to six significant figures, NaN as null: a diff of the file shows changes alone."""
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if value is None or isinstance(value, bool | str):
-        return value
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, bool):
-        return value
-    if pd.isna(value):
-        return None
-    return value if isinstance(value, int) else float(f"{value:.6g}")
 
 
 def of(runs_root: str | Path, profile: str) -> dict:

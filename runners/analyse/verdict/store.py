@@ -2,19 +2,21 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from runners.analyse import results
-from runners.analyse.verdict.decide import SCHEMA_VERSION, of
 from runners.core import files
 from runners.core.errors import UserError
 
+SCHEMA_VERSION = 1
 
-def write(runs_root: str | Path, profile: str) -> dict:
-    """Decide, write <runs>/<profile>/verdict.json atomically, and return the verdict."""
-    verdict = of(runs_root, profile)
+
+def write(runs_root: str | Path, profile: str, verdict: dict) -> None:
+    """<runs>/<profile>/verdict.json from `decide.of`, written atomically."""
     text = json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
     files.write_atomic(path_of(runs_root, profile), text.encode())
-    return verdict
 
 
 def path_of(runs_root: str | Path, profile: str) -> Path:
@@ -34,3 +36,20 @@ def load(runs_root: str | Path, profile: str) -> dict:
     if not isinstance(verdict.get("uses"), dict) or not isinstance(verdict.get("points"), list):
         raise UserError(f"{profile}/verdict.json must have `uses` and `points`; {advice}")
     return verdict
+
+
+def plain(value: Any) -> Any:
+    """JSON's own types, numbers to six significant figures, NaN as null: a diff of the file shows changes alone."""
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if value is None or isinstance(value, bool | str):
+        return value
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool):
+        return value
+    if pd.isna(value):
+        return None
+    return value if isinstance(value, int) else float(f"{value:.6g}")

@@ -3,10 +3,10 @@
 Nothing is computed here: this collects the functions that every reader has (readers/registry.py lists them).
 """
 
+from runners.readers.sglang.decode_lines import acceptance_of
 from runners.readers.sglang.http import counters_from_meta_info, read_counters, read_server_info
 from runners.readers.sglang.log import (
     PHASES,
-    acceptance_of,
     counts_from_log,
     first_error,
     phase_of,

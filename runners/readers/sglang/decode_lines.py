@@ -119,3 +119,21 @@ def _value(line: str, name: str) -> str | None:
     at += len(name)
     end = line.find(",", at)
     return line[at:] if end < 0 else line[at:end]
+
+
+def acceptance_of(
+    line: str, num_draft_tokens: int | None = None, definition: str | None = None
+) -> AcceptanceRecord | None:
+    """The record of a decode line with speculation, or None for any other line.
+
+    The definition is inferred from this line alone unless given; `read_log` infers it from all lines.
+    """
+    line = line.rstrip()
+    at = body_at(line)
+    fields = fields_of(line) if at >= 0 and line.startswith(BEGIN, at) else None
+    if fields is None or fields[1] is None:
+        return None
+    one = Records()
+    one.add(line, fields, idle=False)
+    one.settle(num_draft_tokens, definition)
+    return one.records[0]

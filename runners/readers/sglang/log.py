@@ -21,7 +21,6 @@ from typing import cast
 from runners.readers.accept_rates import BONUS_COUNTED, LENGTH_LESS_ONE
 from runners.readers.causes import REFUSED, WRAPPER, Errors
 from runners.readers.records import (
-    AcceptanceRecord,
     Counters,
     LogReading,
     Phases,
@@ -32,7 +31,7 @@ from runners.readers.records import (
     without_collector,
 )
 from runners.readers.sglang.counts import estimated, piece
-from runners.readers.sglang.decode_lines import BEGIN, USUAL, MatchUsual, Records, body_at, fields_of
+from runners.readers.sglang.decode_lines import BEGIN, USUAL, MatchUsual, Records, acceptance_of, body_at, fields_of
 
 ENGINE = "sglang"
 
@@ -76,24 +75,6 @@ _ABOUT_ANOTHER = re.compile(
 _STOP = re.compile(r"\] (?:SIGTERM received|Gracefully exiting)")
 _DRAFT_TOKENS = re.compile(r"speculative_num_draft_tokens=(\d+)")
 _FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed \||.*(?:it/s|s/it)\]|INFO: ")
-
-
-def acceptance_of(
-    line: str, num_draft_tokens: int | None = None, definition: str | None = None
-) -> AcceptanceRecord | None:
-    """The record of a decode line with speculation, or None for any other line.
-
-    The definition is inferred from this line alone unless given; `read_log` infers it from all lines.
-    """
-    line = line.rstrip()
-    at = body_at(line)
-    fields = fields_of(line) if at >= 0 and line.startswith(BEGIN, at) else None
-    if fields is None or fields[1] is None:
-        return None
-    one = Records()
-    one.add(line, fields, idle=False)
-    one.settle(num_draft_tokens, definition)
-    return one.records[0]
 
 
 def tracker() -> PhaseTracker:

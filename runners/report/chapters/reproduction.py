@@ -109,7 +109,7 @@ def _forecast_before(side: Side) -> str:
 
 def _forecast_from(first: Side, other: Side) -> pd.DataFrame:
     """Speed-ups there by the step model of the cells here: step_model.scored."""
-    models = crossover.models(first.points)
+    models = step_model.models(first.points)
     parts = []
     for engine, rows in other.points.items():
         if engine in models:

@@ -33,7 +33,9 @@ class Data:
 
 def load(runs: str | Path, profile: str, write: bool = False) -> Data:
     """Decide from a profile's runs; `write` also stores verdict.json beside them, which `make serve` reads."""
-    verdict = store.write(runs, profile) if write else decide.of(runs, profile)
+    verdict = decide.of(runs, profile)
+    if write:
+        store.write(runs, profile, verdict)
     cells = results.cells(runs, profile)
     return Data(
         verdict,

@@ -87,7 +87,7 @@ def test_too_few_points_are_refused():
         step_model.fit(made(ks=(0,)))
     empty = pd.DataFrame(columns=["engine"])
     assert (
-        crossover.models(crossover.points(empty, empty)) == {}
+        step_model.models(crossover.points(empty, empty)) == {}
         and crossover.curves({}).empty
         and crossover.score({}).empty
     )

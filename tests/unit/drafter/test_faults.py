@@ -30,7 +30,7 @@ ROWS = [row("as-trained", 90, [55, 25, 10], 1.91), row("random-head", 0, [0, 0, 
 
 
 def test_a_fault_reads_one_by_two_decimals():
-    table = fault_injection.table(ROWS)
+    table = published_results.fault_table(ROWS)
     assert list(table["reads_one"]) == [False, True]
     assert table["survival"][0] == [0.55, 0.25, 0.10]
     shown = alignment_chapter.faults_table(table)
@@ -42,10 +42,10 @@ def test_a_fault_reads_one_by_two_decimals():
 
 def test_a_fault_that_reads_one_in_one_engine_alone_says_in_which():
     other = row("random-head", 40, [40, 0, 0], 1.4) | {"configuration": "d"}
-    in_one = alignment_chapter.faults_sentence(fault_injection.table([*ROWS, other]))
+    in_one = alignment_chapter.faults_sentence(published_results.fault_table([*ROWS, other]))
     assert f"Read 1.00: {faults.what('random-head')} (in c alone)." in in_one
     assert f"Did not: {faults.what('as-trained')}." in in_one
-    in_all = alignment_chapter.faults_sentence(fault_injection.table(ROWS))
+    in_all = alignment_chapter.faults_sentence(published_results.fault_table(ROWS))
     assert f"Read 1.00: {faults.what('random-head')}." in in_all
 
 
@@ -81,9 +81,9 @@ def test_nothing_measured_gives_chapters_that_say_so(tmp_path):
 
 def test_faults_stand_in_one_order_whichever_was_served_last():
     later = [ROWS[1], row("from an older version", 1, [1, 0, 0], 1.0), ROWS[0]]
-    assert list(fault_injection.table(later)["fault"]) == ["as-trained", "random-head", "from an older version"]
+    assert list(published_results.fault_table(later)["fault"]) == ["as-trained", "random-head", "from an older version"]
     other = [r | {"configuration": "b"} for r in ROWS]
-    assert list(fault_injection.table([*ROWS, *other])["configuration"]) == ["b", "b", "c", "c"]
+    assert list(published_results.fault_table([*ROWS, *other])["configuration"]) == ["b", "b", "c", "c"]
 
 
 def test_only_vllm_stops_drafting_at_the_drafters_own_limit(tmp_path):
@@ -102,7 +102,7 @@ def test_rows_written_by_align_are_read_back(tmp_path):
 
 
 def test_charts_are_drawn_from_rows():
-    table = fault_injection.table(ROWS)
+    table = published_results.fault_table(ROWS)
     assert "accept_length_served" in str(alignment_charts.faults(table).to_dict())
     drifted = pd.DataFrame({"drift": [0.0, 0.5], "same_text_accept_length": [2.0, 1.5], "accept_length": [1.6, 1.7]})
     assert "same text" in str(alignment_charts.target_drift(drifted).to_dict())

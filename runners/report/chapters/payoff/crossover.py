@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from runners.analyse import step_model, sweeps
-from runners.analyse.crossover import Models, crossover
+from runners.analyse.crossover import crossover
+from runners.analyse.step_model import Models
 from runners.analyse.sweeps import ITSELF
 from runners.core import format
 from runners.report.columns import interval_column

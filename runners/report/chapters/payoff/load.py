@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import crossover, forecasts, results, sweeps
+from runners.analyse import crossover, forecasts, results, step_model, sweeps
 from runners.claims import named_values, next_steps
 from runners.profiles import load as profiles_load
 from runners.profiles.schema import LatencyLimits
@@ -19,7 +19,7 @@ class Data:
     cells: pd.DataFrame
     requests: pd.DataFrame
     pairs: pd.DataFrame  # examples.beside_base
-    models: crossover.Models  # the step model of each engine, with its points
+    models: step_model.Models  # the step model of each engine, with its points
     held_out: pd.DataFrame  # speed-ups of one concurrency forecast from the others
     ahead: pd.DataFrame  # forecasts made before measuring, of the profile and of its sweeps
     swept: sweeps.Sweeps
@@ -51,7 +51,7 @@ def load(runs: str | Path, profile: str) -> Data:
         cells,
         requests,
         examples.beside_base(cells),
-        crossover.models(measured),
+        step_model.models(measured),
         crossover.score(measured),
         pd.concat([forecasts.scored(runs, name) for name in (profile, sweeps.profile_of(profile))]),
         sweeps.Sweeps(runs, profile),
