@@ -37,7 +37,7 @@ class Variances:
     between_df: float
     within: float
     within_df: float
-    per_start: float  # mean of 1/n over the starts that `between` was told from
+    per_start: float  # mean of 1/n over the starts that `between` comes from
 
 
 @dataclass(frozen=True)
