@@ -120,3 +120,15 @@ def test_nothing_is_left_out_of_the_type_check_in_the_strict_rooms():
     assert not [module for module in left_out if module.split(".")[1] in STRICT_ROOMS]
     ignored = [short(p) for p in SOURCES if short(p).split("/")[0] in STRICT_ROOMS and "# type: " in p.read_text()]
     assert not ignored
+
+
+# One module a chapter and a subject: the map names the folders.
+UNLISTED_FOLDERS = ("report/chapters", "report/charts")
+
+
+def test_every_module_is_on_the_map():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    for path in SOURCES:
+        if path.stem != "__init__" and not short(path).startswith(UNLISTED_FOLDERS):
+            named = f"`{path.stem}" in page or f"{path.stem}`" in page or f"/{path.name}`" in page
+            assert named, f"{short(path)} must have a line in CONTRIBUTING.md, section The map"
