@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError, model_validator
+from pydantic import model_validator
 
 from runners.claims import expressions
-from runners.core import files, paths, validation
-from runners.core.errors import UserError
+from runners.core import files, paths
 from runners.core.format import NOT_MEASURED
+from runners.core.validation import validated
 from runners.profiles.schema import Strict
 
 CLAIMS = paths.DATA / "claims.yaml"
@@ -93,8 +93,4 @@ class Checked:
 
 def load(file: Path = CLAIMS) -> list[Claim]:
     """The claims of a file; UserError that names the file and its first mistake."""
-    content = files.read_yaml(file, file.name)
-    try:
-        return File.model_validate(content).claims
-    except ValidationError as error:
-        raise UserError(f"{file.name}: {validation.first_fault(error, File)}") from error
+    return validated(File, files.read_yaml(file, file.name), file.name).claims

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from pydantic import ValidationError
 
 from runners.claims import expressions, named_values
-from runners.core import files, paths, validation
+from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
+from runners.core.validation import validated
 from runners.profiles.schema import Strict
 
 NEXT_STEPS = paths.DATA / "next_steps.yaml"
@@ -37,11 +37,7 @@ class File(Strict):
 
 def load(file: Path = NEXT_STEPS) -> list[Option]:
     """The options of a file, in its order; UserError that names the file and its first mistake."""
-    content = files.read_yaml(file, file.name)
-    try:
-        return File.model_validate(content).options
-    except ValidationError as error:
-        raise UserError(f"{file.name}: {validation.first_fault(error, File)}") from error
+    return validated(File, files.read_yaml(file, file.name), file.name).options
 
 
 def bound(expression: str | None, figures: named_values.NamedValues) -> tuple[float | None, str]:

@@ -1,12 +1,23 @@
 """A failed pydantic validation in one sentence: the key, what must be true of it, what is allowed there."""
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from runners.core.errors import UserError
+
 # pydantic begins "Input should be ...", "List should have ..."; our sentence begins with the key.
 _SHOULD = re.compile(r"^(?:Input|String|List|Dictionary|Value|Set|Tuple|URL) should ")
+Content = TypeVar("Content", bound=BaseModel)
+
+
+def validated(model: type[Content], content: dict[str, Any], name: str, whole: str = "the file") -> Content:
+    """`content` as a `model`; UserError, beginning with `name` (of the file), that says what is wrong with it first."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise UserError(f"{name}: {first_fault(error, model, whole)}") from error
 
 
 def first_fault(error: ValidationError, model: type[BaseModel], whole: str = "the file") -> str:

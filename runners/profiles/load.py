@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from runners.core import files, paths, validation
+from runners.core import files, paths
 from runners.core.errors import UserError
+from runners.core.validation import validated
 from runners.profiles.profile import Profile
 
 # What profiles written before December 2026 call these keys of `workload`.
@@ -31,10 +30,7 @@ def load(name: str) -> Profile:
     _rename_former_keys(content)
     if content.get("extends") is not None:  # a profile written back says null
         content = _extended(content, path)
-    try:
-        return Profile.model_validate(content)
-    except ValidationError as error:
-        raise UserError(f"Profile {path.name}: {validation.first_fault(error, Profile, 'the profile')}") from error
+    return validated(Profile, content, f"Profile {path.name}", "the profile")
 
 
 def _rename_former_keys(content: dict[str, Any]) -> None:
