@@ -49,7 +49,8 @@ def _one(claim: Claim, profile: str, figures: named_values.NamedValues) -> Check
     except (expressions.NotAnExpression, ZeroDivisionError) as error:
         raise UserError(f"{CLAIMS.name}: claim `{claim.id}`: {error}.") from error
     if claim.reported:
-        return Checked(claim, claim.says if holds else DOES_NOT_FOLLOW, working)
+        # `says` goes with the check of a reported claim (claim.py).
+        return Checked(claim, (claim.says or "") if holds else DOES_NOT_FOLLOW, working)
     return Checked(claim, REPRODUCED if holds else NOT_REPRODUCED, working)
 
 

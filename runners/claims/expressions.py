@@ -9,6 +9,7 @@ import ast
 import contextlib
 import operator
 from collections.abc import Callable
+from typing import Any
 
 OPERATIONS = {
     ast.Add: (operator.add, " + "),
@@ -26,7 +27,7 @@ COMPARISONS = {
     ast.Eq: (operator.eq, " = "),
     ast.NotEq: (operator.ne, " ≠ "),
 }
-FUNCTIONS = {"abs": abs, "min": min, "max": max}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max}
 Figure = tuple[float, str]  # a value and how it is written
 
 

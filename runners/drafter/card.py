@@ -26,7 +26,7 @@ def publish(profile: Profile, source: Path, name: str, rows: dict, say: Progress
     for file in ("model.safetensors", "config.json", "history.json"):
         shutil.copyfile(source / file, target / file)
     record = json.loads((source / "history.json").read_text())
-    (target / "README.md").write_text(card(profile, profile.training, record, target, rows))
+    (target / "README.md").write_text(card(profile, profile.required_training(), record, target, rows))
     size = (target / "model.safetensors").stat().st_size
     say(f"drafter: {size / 1e6:.1f} MB in {target.relative_to(paths.ROOT)}")
 

@@ -63,7 +63,7 @@ def run(
         if "slots" in parts:
             llamacpp_slots(profile, longest, out, work, say)
         if "target-drift" in parts:
-            drifted_targets(profile, profile.configurations[found[0]].drafter, out, work, say)
+            drifted_targets(profile, _drafter(profile, found[0]), out, work, say)
         if "faults" in parts:
             for name in longest:
                 fault_injection.measure_faults(_chat(profile, name, [FAULT_CONCURRENCY]), out, work, say, only_faults)
@@ -140,7 +140,7 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     slots, drifts = [], []
     for source in (kind for kind, found in all_engines().items() if kind in profile.engines and found.capture_script):
         captured = hidden_states.load(replay.capture(profile, source, sequences, every, say))
-        chosen = hidden_states.only(captured, profile.training.boundaries)
+        chosen = hidden_states.only(captured, profile.required_training().boundaries)
         slots.append(hidden_states.slot_map(chosen, reference).assign(source=source))
         drifts.append(hidden_states.drift(captured, reference))
     out.mkdir(parents=True, exist_ok=True)
@@ -200,8 +200,15 @@ def llamacpp_slots(profile: Profile, found: list[str], out: Path, work: Path, sa
         kept.replace(facts, replay.compare(spec, work, say))
 
 
+def _drafter(profile: Profile, configuration: str) -> str:
+    drafter = profile.configuration(configuration).drafter
+    if drafter is None:
+        raise UserError(f"{configuration} serves no drafter; name a configuration with a `drafter`.")
+    return drafter
+
+
 def _digest(profile: Profile, configuration: str) -> str:
-    return drafter_files.digest(profile, profile.configurations[configuration].drafter)
+    return drafter_files.digest(profile, _drafter(profile, configuration))
 
 
 def _notes(out: Path) -> dict[str, dict]:

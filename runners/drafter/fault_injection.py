@@ -50,7 +50,7 @@ def measure_faults(
     kept = files.KeptRows(out / FILE, ["configuration", "fault", "concurrency"])
     for fault in only or list(faults.MEASURED):
         profile, name = with_fault(spec.profile, spec.configuration, fault, say)
-        folder = model_files.files(profile, profile.configuration(name).drafter, say).drafter_folder
+        folder = model_files.files(profile, profile.configuration(name).drafter, say).required_drafter_folder()
         # Weights and config each give half: some faults change one, some the other.
         digest = "".join(hashes.noted_sha256(folder / file)[:12] for file in ("model.safetensors", "config.json"))
         concurrency = spec.concurrencies[0]

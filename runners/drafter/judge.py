@@ -25,12 +25,12 @@ def judge(profile: Profile, target: Path, drafter: Path, sequences: Path, states
 
 def settings(profile: Profile, target: Path, drafter: Path, sequences: Path, states: Path) -> dict:
     """Settings of scripts/train_drafter.py that train nothing: no epoch, from the drafter's own weights."""
-    return train.numbers(profile.training) | {
+    return train.numbers(profile.required_training()) | {
         "target": str(target),
         "sequences": str(sequences),
         "states": str(states),
         "output": str(states / "judged"),
         "start": str(drafter),
-        "config": train.config_of(target, profile.training.boundaries),
+        "config": train.config_of(target, profile.required_training().boundaries),
         "epochs": 0,
     }

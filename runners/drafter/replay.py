@@ -8,6 +8,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runners.core.acceptance_math import accept_length
 from runners.core.checkpoint import boundaries_of
@@ -15,6 +16,7 @@ from runners.core.errors import UserError
 from runners.core.progress import Progress
 from runners.drafter import hidden_states, packed_sequences, serve_and_count
 from runners.drafter.serve_and_count import ServeSpec
+from runners.engines.engine import Form
 from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.readers.records import Counters
@@ -51,7 +53,8 @@ def capture(profile: Profile, source: str, sequences: Path, boundaries: list[int
         return output
     files = model_files.files(profile, None, say)
     # The reference is no engine: transformers on the Hugging Face folder, in an environment of its own.
-    form, script = ("folder", "capture_reference")
+    form: Form = "folder"
+    script: str | None = "capture_reference"
     if source != "reference":
         form, script = engine(source).serves, engine(source).capture_script
     if script is None:
@@ -119,9 +122,9 @@ def compare(spec: ServeSpec, work: Path, say: Progress = print, source: str | No
     UserError when the configuration has no EAGLE-3 drafter.
     """
     chosen = spec.profile.configuration(spec.configuration)
-    if chosen.method != "eagle3" or chosen.drafter is None:
+    if chosen.method != "eagle3" or chosen.drafter is None or chosen.k is None:
         raise UserError(f"{spec.configuration} has no EAGLE-3 drafter to replay.")
-    folder = model_files.files(spec.profile, chosen.drafter, say).drafter_folder
+    folder = model_files.files(spec.profile, chosen.drafter, say).required_drafter_folder()
     boundaries = boundaries_of(folder, spec.profile.target.layers)
     rows = []
     for served in serve_and_count.serve_and_count(spec):
@@ -146,7 +149,12 @@ def compare(spec: ServeSpec, work: Path, say: Progress = print, source: str | No
             say,
         )
         counted = _counted(served.counters)
-        row = {"configuration": spec.configuration, "engine": chosen.engine, "drafter": chosen.drafter, "k": chosen.k}
+        row: dict[str, Any] = {
+            "configuration": spec.configuration,
+            "engine": chosen.engine,
+            "drafter": chosen.drafter,
+            "k": chosen.k,
+        }
         row |= {"concurrency": concurrency, "prompts": len(spec.prompts), "served": counted, "replayed": replayed}
         rows.append(row)
         say(

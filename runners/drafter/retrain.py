@@ -34,7 +34,7 @@ def train_variant(profile: Profile, name: str, say: Progress = print) -> Path:
     drafter = work / "drafter"
     if (drafter / "history.json").is_file():
         return drafter
-    chosen = profile.training.variants[name]
+    chosen = profile.required_training().variants[name]
     packed_sequences.pack(_text(chosen), work / "seq.safetensors")
     files = model_files.files(profile, None, say)
     target = _target(profile, chosen, files, work, say)
@@ -48,8 +48,8 @@ def train_variant(profile: Profile, name: str, say: Progress = print) -> Path:
 def _folder(profile: Profile, name: str) -> Path:
     """Where a variant is kept: named by its settings, its text and the drafter it starts from."""
     facts = [
-        profile.training.variants[name].model_dump_json(),
-        str(profile.training.boundaries),
+        profile.required_training().variants[name].model_dump_json(),
+        str(profile.required_training().boundaries),
         hashes.sha256(corpus.FOLDER / "answers.parquet"),
         drafter_files.digest(profile, "aligned"),
     ]
@@ -70,10 +70,11 @@ def _text(chosen: TrainingVariant) -> list[dict]:
 def _target(profile: Profile, chosen: TrainingVariant, files: Files, work: Path, say: Progress) -> Path:
     """The target that the variant is trained for: the profile's own, or one moved by noise."""
     if not chosen.target_noise:
-        return files.folder
+        return files.required_folder()
     moved = work / "target"
     if not moved.is_dir():
-        scripts.run_script("perturb_target", [files.folder, moved, chosen.target_noise, profile.training.seed], say)
+        words = [files.folder, moved, chosen.target_noise, profile.required_training().seed]
+        scripts.run_script("perturb_target", words, say)
     return moved
 
 
@@ -83,11 +84,13 @@ def _capture(profile: Profile, chosen: TrainingVariant, files: Files, target: Pa
     `finals` is always captured from the reference: the last hidden states, which give what the target would choose.
     """
     sequences = work / "seq.safetensors"
-    boundaries = ",".join(map(str, chosen.boundaries or profile.training.boundaries))
+    boundaries = ",".join(map(str, chosen.boundaries or profile.required_training().boundaries))
     scripts.run_script("capture_reference", [target, sequences, work / "finals", boundaries], say)
     if chosen.states == "reference":
         return work / "finals"
     states, source = work / "states", engine(chosen.states)
+    if source.capture_script is None:
+        raise UserError(f"The hidden states of {source.title} cannot be captured: no script does it.")
     if not (states / "manifest.json").is_file():
         words = [files.target(source.serves), sequences, states, boundaries]
         scripts.run_script(source.capture_script, words, say, environment=source.name)
@@ -98,7 +101,7 @@ def variant_settings(
     profile: Profile, chosen: TrainingVariant, files: Files, target: Path, states: Path, work: Path
 ) -> dict:
     """The settings of scripts/train_drafter.py that train a variant on from the published drafter."""
-    return train.numbers(profile.training) | {
+    return train.numbers(profile.required_training()) | {
         "target": str(target),
         "sequences": str(work / "seq.safetensors"),
         "states": str(states),
@@ -106,9 +109,9 @@ def variant_settings(
         "output": str(work / "drafter"),
         "start": str(DRAFTERS / "aligned"),
         # The boundaries that are served, even where others were trained on: that is the fault.
-        "config": train.config_of(files.folder, profile.training.boundaries),
+        "config": train.config_of(files.required_folder(), profile.required_training().boundaries),
         "epochs": chosen.epochs,
-        "learning_rate": profile.training.learning_rate / 3,  # it starts from trained weights
+        "learning_rate": profile.required_training().learning_rate / 3,  # it starts from trained weights
     }
 
 
@@ -125,7 +128,8 @@ def publish_variant(profile: Profile, name: str, say: Progress = print) -> int:
         "survival by draft step, held out": None,
     }
     if chosen.target_noise:
-        noise = f"{chosen.target_noise:g} of each matrix's standard deviation, seed {profile.training.seed}"
+        seed = profile.required_training().seed
+        noise = f"{chosen.target_noise:g} of each matrix's standard deviation, seed {seed}"
         rows["trained for"] = f"a sibling of the target: its layers moved by noise, {noise}"
     if chosen.states != "reference":
         rows["aux states"] = f"{engine(chosen.states).title}'s kernels"
@@ -147,7 +151,7 @@ def scaling(profile: Profile, say: Progress = print) -> int:
     for tokens in SCALING:
         output = work / f"scaling-{tokens}"
         if not (output / "history.json").is_file():
-            settings = json.loads((work / "aligned.json").read_text()) | train.numbers(profile.training)
+            settings = json.loads((work / "aligned.json").read_text()) | train.numbers(profile.required_training())
             settings |= {"output": str(output), "train_tokens": tokens}
             output.mkdir(parents=True, exist_ok=True)
             (output / "settings.json").write_text(json.dumps(settings, indent=1))

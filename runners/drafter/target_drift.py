@@ -69,9 +69,10 @@ def measure(spec: DriftSpec, say: Progress = print) -> pd.DataFrame:
     share of its trigrams that occurred before in the same answer.
     """
     files = model_files.files(spec.profile, spec.drafter, say)
-    boundaries = checkpoint.boundaries_of(files.drafter_folder, spec.profile.target.layers)
-    states, choice = _states(files.folder, spec.same_text, spec.kept / "noise-0", boundaries, say)
-    original = _Original(files.folder, files.drafter_folder, boundaries, states, choice)
+    folder, drafter = files.required_folder(), files.required_drafter_folder()
+    boundaries = checkpoint.boundaries_of(drafter, spec.profile.target.layers)
+    states, choice = _states(folder, spec.same_text, spec.kept / "noise-0", boundaries, say)
+    original = _Original(folder, drafter, boundaries, states, choice)
     rows = []
     for scale in spec.scales:
         moved = _moved_target(spec, original.folder, scale, say)
@@ -88,7 +89,7 @@ def _moved_target(spec: DriftSpec, folder: Path, scale: float, say: Progress) ->
         return folder
     moved = spec.work / f"target-{scale:g}"
     if not (moved / "model.safetensors").is_file():
-        scripts.run_script("perturb_target", [folder, moved, scale, spec.profile.training.seed], say)
+        scripts.run_script("perturb_target", [folder, moved, scale, spec.profile.required_training().seed], say)
     return moved
 
 
@@ -114,7 +115,7 @@ def _on_own_text(spec: DriftSpec, original: _Original, moved: Path, scale: float
         _write_answers(spec, moved, sequences, say)
     states = spec.work / f"answers-states-{scale:g}"
     _capture(moved, sequences, states, original.boundaries, say)
-    k = spec.profile.training.steps
+    k = spec.profile.required_training().steps
     replayed = replay.ReplaySpec(spec.profile, original.drafter_folder, sequences, states, k, spec.output_tokens)
     counts = replay.replay(replayed, say)
     return {

@@ -28,16 +28,15 @@ def make(profile: Profile, stages: list[str], say: Progress = print, minutes: fl
     minutes: training stops after so long and can be resumed. UserError when the profile trains no drafter, or when an
     earlier stage is missing.
     """
-    if profile.training is None:
-        raise UserError(f"Profile {profile.name} has no `training` section, so no drafter can be made from it.")
+    training = profile.required_training()
     if "answers" in stages:
-        _answers(profile, profile.training, say)
+        _answers(profile, training, say)
     if "states" in stages:
-        _states(profile, profile.training, say)
+        _states(profile, training, say)
     if "train" in stages:
-        _train(profile, profile.training, say, minutes)
+        _train(profile, training, say, minutes)
     if "card" in stages:
-        _card(profile, profile.training, say)
+        _card(profile, training, say)
     return 0
 
 
@@ -90,7 +89,7 @@ def _train(profile: Profile, training: Training, say: Progress, minutes: float |
         "sequences": str(work / "sequences.safetensors"),
         "states": str(work / "states"),
         "output": str(work / "aligned"),
-        "config": config_of(files.folder, training.boundaries),
+        "config": config_of(files.required_folder(), training.boundaries),
         "minutes": minutes,
     }
     (work / "aligned.json").write_text(json.dumps(settings, indent=1))
@@ -106,8 +105,8 @@ def numbers(training: Training) -> dict:
 def config_of(target_folder: Path, boundaries: list[int]) -> dict:
     """config.json of an EAGLE-3 drafter with the target's own sizes (vllm/transformers_utils/configs/eagle.py)."""
     target = json.loads((target_folder / "config.json").read_text())
-    same = ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size")
-    same += ("rms_norm_eps", "max_position_embeddings", "hidden_act", "bos_token_id", "eos_token_id")
+    same = ["hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size"]
+    same += ["rms_norm_eps", "max_position_embeddings", "hidden_act", "bos_token_id", "eos_token_id"]
     return {
         "architectures": ["LlamaForCausalLMEagle3"],
         "model_type": "llama",

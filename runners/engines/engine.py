@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import httpx
 
+from runners.core.errors import UserError
 from runners.core.finding import Finding
 
 Flags = dict[str, Any]  # an engine's own flags without the dashes, in the order of the command line
@@ -32,6 +33,18 @@ class Files:
 
     def drafter(self, form: Form) -> Path | None:
         return self.drafter_gguf if form == "gguf" else self.drafter_folder
+
+    def required_folder(self) -> Path:
+        """The target's Hugging Face folder, for what cannot be done without one."""
+        if self.folder is None:
+            raise UserError("The target must have a Hugging Face folder; give its `path`, or set `dequantised: true`.")
+        return self.folder
+
+    def required_drafter_folder(self) -> Path:
+        """The drafter's Hugging Face folder, for what cannot be done without one."""
+        if self.drafter_folder is None:
+            raise UserError("The drafter must be a Hugging Face folder, and a GGUF file is none; give its `path`.")
+        return self.drafter_folder
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,12 @@ class Profile(Strict):
             raise UserError(f"Profile {self.name} has no configuration '{name}'; it has: {known}.")
         return self.configurations[name]
 
+    def required_training(self) -> Training:
+        """The `training` section, for what cannot be done without one."""
+        if self.training is None:
+            raise UserError(f"Profile {self.name} has no `training` section, so no drafter can be made from it.")
+        return self.training
+
     def preset(self, name: str | None) -> Preset:
         name = name or self.workload.default_preset
         if name not in self.workload.presets:

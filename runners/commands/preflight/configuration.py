@@ -77,8 +77,7 @@ def _draft_model(profile: Profile, chosen: Configuration, files: Files) -> Itera
 def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
     folder = files.drafter_folder
     if folder is None or not folder.is_dir():
-        made = profile.drafters[chosen.drafter].made
-        if made:
+        if chosen.drafter is not None and profile.drafters[chosen.drafter].made:
             yield Finding("note", f"drafter {chosen.drafter} is made when it is first served")
         else:
             yield Finding("blocker", f"drafter {chosen.drafter} is not at {folder}", "put it there, or set its path")

@@ -19,7 +19,7 @@ def check(profile: Profile) -> Iterator[Finding]:
     target = profile.target
     files = model_files.planned_files(profile)
     if target.package:
-        if files.gguf.is_file():
+        if files.gguf is not None and files.gguf.is_file():
             yield Finding("note", f"{target.name} is in the cache; its hash is checked when it is served")
         else:
             yield Finding("note", f"{target.name} is not in the cache: `make report` fetches and checks it")

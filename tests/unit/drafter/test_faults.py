@@ -1,7 +1,6 @@
 """The table of faults: what was served beside what was replayed, and what explains exactly 1.00."""
 
 import json
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -10,6 +9,7 @@ from runners.core import acceptance_math, hashes
 from runners.core.format import NOT_MEASURED
 from runners.drafter import experiments, fault_injection, faults, published_results, serve_and_count
 from runners.drafter import replay as drafter_replay
+from runners.engines.engine import Files
 from runners.profiles import load
 from runners.report.chapters import alignment as alignment_chapter
 from runners.report.chapters import drafter as drafter_chapter
@@ -125,7 +125,7 @@ def test_what_was_made_from_something_else_is_made_again(tmp_path):
 def test_a_new_drafters_row_takes_the_place_of_the_old_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(drafter_replay, "compare", lambda *a: [{"served": {}, "replayed": {}}])
     digests = iter("abcd")
-    monkeypatch.setattr(model_files, "files", lambda *a: SimpleNamespace(drafter_folder=tmp_path))
+    monkeypatch.setattr(model_files, "files", lambda *a: Files(drafter_folder=tmp_path))
     monkeypatch.setattr(hashes, "noted_sha256", lambda path: next(digests))
     for _ in range(2):
         spec = serve_and_count.ServeSpec(LAB, "vllm-eagle3-aligned", [], 8, [4])
