@@ -249,9 +249,10 @@ def test_nothing_outlives_the_process_that_started_it(tmp_path, number):
     """SIGKILL as when a notebook's kernel is killed, SIGINT as Ctrl-C."""
     port = ports.free_port()
     code = f"""
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from runners.serve import ports, server_process
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
 from runners.serve.server import serve
 launch = server_process.Launch("fake", [sys.executable, {str(FAKE)!r}, "--port", "{port}", "--stubborn-child"], {{}},
                        Path({str(tmp_path / "log")!r}), {port}, lambda line: None, lambda lines: None,
