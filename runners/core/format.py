@@ -10,7 +10,7 @@ SIMULATED = "Simulated: a rehearsal against stand-in engines. No figure here was
 
 def is_missing(value: Any) -> bool:
     """True for None, NaN and pandas' NA. The rooms below `measure` may not import pandas, hence no `pd.isna`."""
-    return value is None or value is not value or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def percent(value: Any, decimals: int = 1) -> str:
