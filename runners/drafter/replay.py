@@ -54,11 +54,9 @@ def capture(profile: Profile, source: str, sequences: Path, boundaries: list[int
     files = model_files.files(profile, None, say)
     # The reference is no engine: transformers on the Hugging Face folder, in an environment of its own.
     form: Form = "folder"
-    script: str | None = "capture_reference"
+    script = "capture_reference"
     if source != "reference":
-        form, script = engine(source).serves, engine(source).capture_script
-    if script is None:
-        raise UserError(f"The hidden states of {source} cannot be captured here; no script does it.")
+        form, script = engine(source).serves, engine(source).required_capture_script()
     words = [files.target(form), sequences, output, ",".join(map(str, boundaries))]
     scripts.run_script(script, words, say, environment=source)
     return output

@@ -89,11 +89,9 @@ def _capture(profile: Profile, chosen: TrainingVariant, files: Files, target: Pa
     if chosen.states == "reference":
         return work / "finals"
     states, source = work / "states", engine(chosen.states)
-    if source.capture_script is None:
-        raise UserError(f"The hidden states of {source.title} cannot be captured: no script does it.")
     if not (states / "manifest.json").is_file():
         words = [files.target(source.serves), sequences, states, boundaries]
-        scripts.run_script(source.capture_script, words, say, environment=source.name)
+        scripts.run_script(source.required_capture_script(), words, say, environment=source.name)
     return states
 
 

@@ -159,6 +159,12 @@ class Engine:
     new_profile: NewProfile | None = None  # None: not offered there
     stand_in: StandIn | None = None  # None: no rehearsal
 
+    def required_capture_script(self) -> str:
+        """The script that captures its hidden states; UserError where there is none."""
+        if self.capture_script is None:
+            raise UserError(f"The hidden states of {self.title} cannot be captured here; no script does it.")
+        return self.capture_script
+
     def drafts_by(self, flags: Flags) -> bool:
         """Whether these flags alone make it draft. Engines take `_` for `-` in a flag's name."""
         given = {name.replace("_", "-"): value for name, value in flags.items()}
