@@ -54,6 +54,7 @@ class Profile(Strict):
         self._check_training()
         self._check_drafters()
         self._check_workload()
+        self._check_mix()
         self._check_budgets()
         for name, chosen in self.configurations.items():
             self._check_configuration(name, chosen)
@@ -97,6 +98,17 @@ class Profile(Strict):
                     f"prompt set `{prompt_set}` and {self.workload.output_tokens} output tokens do not fit into "
                     f"`context_length: {self.target.context_length}`"
                 )
+
+    def _check_mix(self) -> None:
+        mix = self.workload.mix
+        if mix is None:
+            return
+        unknown = sorted(set(mix) - set(self.workload.prompt_sets))
+        if unknown:
+            known = ", ".join(self.workload.prompt_sets)
+            raise ValueError(f"workload: `mix` names `{unknown[0]}`, which is none of its prompt sets ({known})")
+        if abs(sum(mix.values()) - 1) > 1e-6:
+            raise ValueError(f"workload: the shares of `mix` must sum to 1, and they sum to {sum(mix.values()):g}")
 
     def _check_budgets(self) -> None:
         for kind, phases in self.budgets.items():
@@ -183,6 +195,17 @@ class Profile(Strict):
     def drafts(self, configuration: str) -> bool:
         """Whether it drafts, by its method or through its flags alone."""
         return self.method_of(configuration) != "none"
+
+    def precision_of(self, configuration: str) -> str:
+        """In which precision a configuration serves the target: the target's own, unless a flag or its form changes it.
+
+        A dequantised target's folder is served in the engine's `dtype`, and so without the rounding of the original.
+        """
+        chosen = self.configuration(configuration)
+        flags = self.engines[chosen.engine].flags | chosen.flags
+        dequantised = self.target.dequantised and engine(chosen.engine).serves == "folder"
+        own = str(flags.get("dtype", "dequantised")) if dequantised else self.target.precision
+        return f"{own}, {flags['quantization']}" if flags.get("quantization") else own
 
     def plain(self, kind: str) -> list[str]:
         """The configurations of an engine that do not draft, sorted."""

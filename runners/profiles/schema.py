@@ -228,6 +228,7 @@ class Workload(Strict):
     concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
     temperature: float = Field(default=0.0, ge=0)
     latency_limits: LatencyLimits | None = None  # what goodput counts
+    mix: dict[str, Positive] | None = None  # prompt set -> its share of the answers' tokens
     presets: dict[str, Preset]
     default_preset: str = "quick"
 

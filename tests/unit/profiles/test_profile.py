@@ -52,6 +52,12 @@ def changed(tmp_path, change):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
+        (
+            lambda c: c["workload"].update(mix={"chat": 0.7, "code": 0.3}),
+            r"`mix` names `code`, which is none of its prompt sets \(chat, edit\)",
+        ),
+        (lambda c: c["workload"].update(mix={"chat": 0.7, "edit": 0.2}), r"`mix` must sum to 1, and they sum to 0.9"),
+        (lambda c: c["workload"].update(mix={"chat": 1, "edit": 0}), r"`workload.mix.edit`.*greater than 0"),
         (lambda c: c.update(worklod=1), r"mine.yaml: key `worklod` is unknown; allowed there: .*workload"),
         (lambda c: c["target"].update(layer=1), r"key `target.layer` is unknown; allowed there: .*layers"),
         (
@@ -80,6 +86,17 @@ def changed(tmp_path, change):
 def test_a_mistake_names_file_key_and_what_is_allowed(tmp_path, change, sentence):
     with pytest.raises(UserError, match=sentence):
         load.load(changed(tmp_path, change))
+
+
+def test_a_mix_weighs_the_prompt_sets(tmp_path):
+    path = changed(tmp_path, lambda c: c["workload"].update(mix={"chat": 0.7, "edit": 0.3}))
+    assert load.load(path).workload.mix == {"chat": 0.7, "edit": 0.3}
+
+
+def test_the_precision_is_the_targets_or_the_one_its_dequantised_folder_is_served_in():
+    lab, case = load.load("lab-cpu"), load.load("kimi-k2.5-8x-rtx-pro-6000")
+    assert (lab.precision_of("llamacpp-base"), lab.precision_of("vllm-base")) == ("Q4_1", "float32")
+    assert {case.precision_of(name) for name in case.configurations} == {case.target.precision}
 
 
 def test_broken_yaml_names_the_line(tmp_path):
