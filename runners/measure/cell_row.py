@@ -41,6 +41,13 @@ class CellRow(BaseModel):
     concurrency: Annotated[int, Field(ge=1)]  # requests in flight (C)
     repeat: Count
     round: Count | None = None  # the server start it belongs to
+    campaign: str | None = None  # the stretch of measuring that it belongs to
+    start: Count | None = None  # of the campaign: rows of one start were measured by servers of the same life
+    block: Count | None = None  # of the campaign: the sides of a block were measured within seconds of each other
+    order: Count | None = None  # place in the block: 0 was measured first
+    settings: str | None = None  # hash of all that determines the cell but its place in a campaign
+    load: Literal["closed", "open"] = "closed"
+    rate: Amount | None = None  # open loop: requests a second that were intended
     depth: str | None = None  # the preset, under the name that it had when rows were first written
     forced_accept_length: Amount | None = None  # synthetic acceptance: tokens a step that the engine was set to
     simulated: bool = False  # measured against a stand-in engine
@@ -48,14 +55,27 @@ class CellRow(BaseModel):
     output_tokens_per_request: Count | None = None  # requested in each request's `max_tokens`
     requests: Count | None = None
 
-    # What the client saw; medians (p50) are over requests.
+    # What the client saw; percentiles (p50, p95, p99) are over requests.
     context_tokens: Amount | None = None  # prompt tokens a request, mean
     output_tokens: Count | None = None  # of all answers without an error
-    seconds: Amount | None = None  # from the first request sent to the last answer's end
+    seconds: Amount | None = None  # of the window; before there were windows: of the whole cell
+    occupancy: Amount | None = None  # mean requests in flight in the window over C
     output_tokens_per_second: Amount | None = None  # of all streams together
     stream_tokens_per_second_p50: Amount | None = None  # of one stream, after its first token
     ttft_ms_p50: Amount | None = None  # time to first token, milliseconds
+    ttft_ms_p95: Amount | None = None
+    ttft_ms_p99: Amount | None = None
     tpot_ms_p50: Amount | None = None  # time per output token after the first, milliseconds
+    tpot_ms_p95: Amount | None = None
+    tpot_ms_p99: Amount | None = None
+    itl_ms_p50: Amount | None = None  # between two chunks of a stream, milliseconds
+    itl_ms_p95: Amount | None = None
+    itl_ms_p99: Amount | None = None
+    e2e_ms_p50: Amount | None = None  # from when a request was intended to its last token, milliseconds
+    e2e_ms_p95: Amount | None = None
+    e2e_ms_p99: Amount | None = None
+    decode_seconds: Amount | None = None  # of all streams in the window, after each one's first token, summed
+    decode_tokens: Count | None = None  # that arrived in them
     count_source: str | None = None  # where token counts come from: "usage"
     client_cpu_us_per_token: Amount | None = None  # the client's own CPU time, microseconds
 

@@ -1,23 +1,28 @@
-"""The streaming client: a closed loop that keeps C requests in flight, with four time stamps a request.
+"""The streaming client: requests with the time of each token.
 
 It runs on the machine that it measures, so it must cost little: httpx with the aiohttp transport takes a third of plain
-httpx's CPU a token, and inside the timed region raw bytes are only kept. JSON is parsed until the first token of a
-request, and the rest after the cell. Every request opens a fresh connection: llama.cpp's server closes idle ones, and a
-reused one fails as if the server had.
+httpx's CPU a token, and inside the timed region raw bytes are only kept with their time. JSON is parsed until the first
+token of a request, and the rest after the cell (token_times.py). Every request opens a fresh connection: llama.cpp's
+server closes idle ones, and a reused one fails as if the server had.
 """
 
 import asyncio
-import json
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
+
+from runners.measure import token_times
+from runners.measure.token_times import Stamped
+
+RAMP, TIMED, CUT = "ramp", "timed", "cut"
 
 
 @dataclass
@@ -25,7 +30,7 @@ class Result:
     """One request. Times are seconds from the start of the cell; None where it never came to that."""
 
     prompt_id: str
-    intended_s: float  # when its worker became free; `sent_s` is later only by the client's own delay
+    intended_s: float  # when its worker became free, or its arrival; `sent_s` is later only by the client's own delay
     sent_s: float
     first_token_s: float | None = None
     last_token_s: float | None = None
@@ -35,15 +40,19 @@ class Result:
     finish_reason: str | None = None
     error: str | None = None
     text: str = ""
+    role: str = TIMED  # RAMP: keeps the place before the window; CUT: still running when the window closed
+    token_s: list[float] = field(default_factory=list)  # arrival of each chunk
+    token_counts: list[int] = field(default_factory=list)  # tokens in each chunk
 
 
 @dataclass
 class Loop:
-    """A finished closed loop: its results in the order they were sent, its length and its own cost."""
+    """A finished loop of requests: its results in the order they were sent, its window and its own cost."""
 
     results: list[Result]
-    seconds: float  # from the first request sent to the last answer's end
+    seconds: float  # from the first request sent to the end
     client_cpu_s: float  # CPU time of this process over those seconds
+    window: tuple[float, float] | None = None  # begin and end of what is counted; None: all of it
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,16 @@ class Job:
 
     prompt_id: str
     body: dict[str, Any]
+
+
+class Clock:
+    """Seconds since the loop began; what a request's stamps are taken from."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+
+    def now(self) -> float:
+        return time.perf_counter() - self._began
 
 
 def closed_loop(
@@ -65,9 +84,13 @@ def closed_loop(
     A request that brings no byte for `timeout_s` seconds ends as an error, as does any other failure: the caller's
     gates decide what that means for the cell. Never raises for a request's sake.
     """
-    # In a thread of its own: a notebook's kernel already runs an event loop in this one.
+    return in_own_thread(lambda: _closed_loop(base_url, jobs, concurrency, timeout_s, slot_field))
+
+
+def in_own_thread(work: Callable[[], Coroutine[Any, Any, Loop]]) -> Loop:
+    """Run a loop of requests to its end in a thread of its own: a notebook's kernel runs an event loop in this one."""
     loop = asyncio.new_event_loop()
-    task = loop.create_task(_closed_loop(base_url, jobs, concurrency, timeout_s, slot_field))
+    task = loop.create_task(work())
     with ThreadPoolExecutor(1) as thread:
         future = thread.submit(loop.run_until_complete, task)
         try:
@@ -84,53 +107,57 @@ async def _closed_loop(
     base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, slot_field: str | None
 ) -> Loop:
     waiting = iter(list(jobs))
-    results: list[Result] = []
-    raws: list[tuple[Result, list[bytes]]] = []
-    # limit=0: no cap of aiohttp's own on connections, which would hold requests back.
+    kept: list[tuple[Result, list[Stamped]]] = []
+    async with connection(base_url, timeout_s) as client:
+        clock, cpu = Clock(), cpu_seconds()
+
+        async def worker(number: int) -> None:
+            free = 0.0  # when this worker became free: the intended time of its next request
+            for job in waiting:  # one iterator for all workers: each takes the next job
+                result = Result(job.prompt_id, intended_s=free, sent_s=clock.now())
+                stamped: list[Stamped] = []
+                kept.append((result, stamped))
+                await stream(client, job.body | ({slot_field: number} if slot_field else {}), result, clock, stamped)
+                free = clock.now()
+
+        await asyncio.gather(*(worker(n) for n in range(min(concurrency, len(jobs)))))
+        seconds, cpu = clock.now(), cpu_seconds() - cpu
+    return Loop(parsed(kept), seconds, cpu)
+
+
+@asynccontextmanager
+async def connection(base_url: str, timeout_s: float) -> AsyncIterator[httpx.AsyncClient]:
+    """A client for many requests at once, without a cap of its own on connections, which would hold requests back."""
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
     session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
     timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, 10))
     transport = AiohttpTransport(client=session)
     async with httpx.AsyncClient(transport=transport, base_url=base_url, timeout=timeout) as client:
-        began, cpu = time.perf_counter(), _cpu_seconds()
-
-        async def worker(number: int) -> None:
-            free = 0.0  # when this worker became free: the intended time of its next request
-            for job in waiting:  # one iterator for all workers: each takes the next job
-                result = Result(job.prompt_id, intended_s=free, sent_s=time.perf_counter() - began)
-                results.append(result)
-                request = job.body | ({slot_field: number} if slot_field else {})
-                raw = await _stream(client, request, result, began)
-                free = time.perf_counter() - began
-                raws.append((result, raw))
-
-        await asyncio.gather(*(worker(n) for n in range(min(concurrency, len(jobs)))))
-        seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
-    # The clock and the CPU time have stopped: parsing is not charged to the client.
-    for result, raw in raws:
-        _parse_answer(result, b"".join(raw))
-    return Loop(results, seconds, cpu)
+        yield client
 
 
-async def _stream(client: httpx.AsyncClient, request: dict[str, Any], result: Result, began: float) -> list[bytes]:
-    """Send one request and stamp its first and last token; returns the answer's raw pieces. This is the hot loop."""
-    raw: list[bytes] = []
+async def stream(
+    client: httpx.AsyncClient, request: dict[str, Any], result: Result, clock: Clock, stamped: list[Stamped]
+) -> None:
+    """Send one request; keep the answer's bytes with their times and stamp its first token. This is the hot loop.
+
+    Failures end in `result.error`. A task that is cancelled leaves what came so far.
+    """
     head = b""
     try:
         async with client.stream("POST", "/v1/chat/completions", json=request) as response:
             if response.status_code != 200:
                 body = (await response.aread())[:300].decode(errors="replace")
                 result.error = f"HTTP {response.status_code}: {body}"
-                return raw
+                return
             async for chunk in response.aiter_raw():
-                now = time.perf_counter() - began
-                raw.append(chunk)
+                now = clock.now()
+                stamped.append((now, chunk))
                 if result.first_token_s is None:
                     # Parsed until the first token only: the first events of a stream carry a role and no text.
                     head += chunk
-                    if not _has_token(head):
-                        continue
-                    result.first_token_s = result.last_token_s = now
+                    if _has_token(head):
+                        result.first_token_s = result.last_token_s = now
                 elif b'content":' in chunk:  # `reasoning_content` too; a search of bytes costs far less than JSON
                     # The closing chunks (finish reason, usage) carry no token and must not move the last one.
                     result.last_token_s = now
@@ -138,53 +165,31 @@ async def _stream(client: httpx.AsyncClient, request: dict[str, Any], result: Re
         result.error = f"no byte for {client.timeout.read:.0f} s"
     except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
         result.error = f"{type(error).__name__}: {error}"
-    return raw
 
 
 def _has_token(head: bytes) -> bool:
     """True once the stream's whole events hold a token's text (role-only and empty deltas are none)."""
-    return any(_delta(event) for event in _events(head.rpartition(b"\n\n")[0]))
+    return any(token_times.text_of(event) for event in token_times.lines(head.rpartition(b"\n\n")[0]))
 
 
-def _events(raw: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a server-sent event stream; a line that is not JSON is passed over."""
-    for line in raw.split(b"\n"):
-        line = line.strip()
-        if line.startswith(b"data:") and not line.endswith(b"[DONE]"):
-            try:
-                event = json.loads(line[5:])
-            except ValueError:
-                continue
-            if isinstance(event, dict):
-                yield event
+def parsed(kept: list[tuple[Result, list[Stamped]]]) -> list[Result]:
+    """The results with text, counts and token times, once the clock and the CPU time have stopped."""
+    for result, stamped in kept:
+        _fill(result, token_times.read(stamped))
+    return [result for result, _ in kept]
 
 
-def _delta(event: dict[str, Any]) -> str:
-    """The text of one event, a reasoning model's thoughts included: they are tokens like others."""
-    choices = event.get("choices") or [{}]
-    delta = choices[0].get("delta") or {}
-    text: str = (delta.get("content") or "") + (delta.get("reasoning_content") or "")
-    return text
-
-
-def _parse_answer(result: Result, raw: bytes) -> None:
-    """Fill in text, token counts, finish reason and an error inside the stream, once the clock has stopped."""
-    parts = []
-    done = raw.rstrip().endswith(b"[DONE]")
-    for event in _events(raw):
-        if event.get("error"):
-            detail = event["error"]
-            result.error = str(detail.get("message", detail) if isinstance(detail, dict) else detail)[:300]
-        parts.append(_delta(event))
-        choices = event.get("choices") or []
-        if choices and choices[0].get("finish_reason"):
-            result.finish_reason = choices[0]["finish_reason"]
-        if event.get("usage"):
-            result.prompt_tokens = event["usage"].get("prompt_tokens")
-            result.output_tokens = event["usage"].get("completion_tokens")
-            result.count_source = "usage"
-    result.text = "".join(parts)
-    if result.error is None and not done:
+def _fill(result: Result, answer: token_times.Answer) -> None:
+    result.text, result.token_s, result.token_counts = answer.text, answer.token_s, answer.token_counts
+    result.finish_reason, result.prompt_tokens = answer.finish_reason, answer.prompt_tokens
+    result.error = answer.error or result.error
+    if answer.token_s:
+        result.first_token_s, result.last_token_s = answer.token_s[0], answer.token_s[-1]
+    if result.role == CUT:
+        result.output_tokens = sum(answer.token_counts)  # what came until then
+    elif answer.output_tokens is not None:
+        result.output_tokens, result.count_source = answer.output_tokens, "usage"
+    if result.error is None and not answer.done and result.role != CUT:
         result.error = "the stream ended early"
 
 
@@ -206,6 +211,7 @@ def body(
     } | extra
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
+    """CPU time of this process so far."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     return own.ru_utime + own.ru_stime

@@ -5,12 +5,16 @@ the old ledger or the new one.
 """
 
 import dataclasses
+import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from runners.core import files
 from runners.core.errors import UserError
@@ -20,6 +24,14 @@ from runners.measure.cell_row import SCHEMA_VERSION, CellRow
 from runners.measure.client import Result
 
 REQUEST_COLUMNS = ["key", "attempt", *(field.name for field in dataclasses.fields(Result))]
+_TYPES = {
+    **dict.fromkeys(["attempt", "prompt_tokens", "output_tokens"], pa.int64()),
+    **dict.fromkeys(["intended_s", "sent_s", "first_token_s", "last_token_s"], pa.float64()),
+    # Stamps to some microseconds, in half of the room.
+    "token_s": pa.list_(pa.float32()),
+    "token_counts": pa.list_(pa.int32()),
+}
+REQUEST_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in REQUEST_COLUMNS])
 
 
 def ledger_lines(path: Path) -> list[dict[str, Any]]:
@@ -91,15 +103,17 @@ class Ledger:
 
     def _append_requests(self, key: str, attempt: int, results: list[Result]) -> None:
         path = self.folder / "requests.parquet"
-        new = pd.DataFrame([{"key": key, "attempt": attempt} | dataclasses.asdict(r) for r in results])
-        # reindex: a cell without an answer still has every column. Int64: a count may be missing.
-        new = new.reindex(columns=REQUEST_COLUMNS).astype({"prompt_tokens": "Int64", "output_tokens": "Int64"})
+        rows = [{"key": key, "attempt": attempt} | dataclasses.asdict(r) for r in results]
+        new = pa.Table.from_pylist(rows, schema=REQUEST_SCHEMA)
         if path.is_file():
-            old = pd.read_parquet(path)
+            old = pq.read_table(path)
             # The same attempt may be there already, from a run that was stopped between the two files.
-            old = old[~((old["key"] == key) & (old["attempt"] == attempt))]
-            new = pd.concat([old, new], ignore_index=True)
-        write_atomic(path, new.to_parquet(None, index=False, compression="zstd"))
+            same = pc.and_(pc.equal(old["key"], key), pc.equal(old["attempt"], attempt))
+            # Rows of an earlier release lack the newer columns: they are null there.
+            new = pa.concat_tables([old.filter(pc.invert(same)), new], promote_options="permissive")
+        out = io.BytesIO()
+        pq.write_table(new, out, compression="zstd")
+        write_atomic(path, out.getvalue())
 
     def requests(self) -> pd.DataFrame:
         """Every request of every attempt, columns REQUEST_COLUMNS; times in seconds from the start of its cell."""
