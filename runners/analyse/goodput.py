@@ -8,7 +8,7 @@ import pandas as pd
 
 from runners.analyse import results, summarise
 from runners.analyse.metrics import request_metrics
-from runners.profiles.schema import LatencyLimits
+from runners.profiles.latency import LatencyLimits
 
 COLUMNS = ["configuration", "engine", "method", "workload", "concurrency", "goodput", "goodput_lo", "goodput_hi"]
 COLUMNS += ["met", "throughput", "n_repeats"]

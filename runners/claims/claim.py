@@ -10,7 +10,7 @@ from runners.claims import expressions
 from runners.core import files, paths
 from runners.core.format import NOT_MEASURED
 from runners.core.validation import validated
-from runners.profiles.schema import Strict
+from runners.profiles.strict import Strict
 
 CLAIMS = paths.DATA / "claims.yaml"
 REPRODUCED, NOT_REPRODUCED, VOID = "reproduced", "not reproduced", "void"

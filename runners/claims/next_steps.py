@@ -10,7 +10,7 @@ from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
 from runners.core.validation import validated
-from runners.profiles.schema import Strict
+from runners.profiles.strict import Strict
 
 NEXT_STEPS = paths.DATA / "next_steps.yaml"
 

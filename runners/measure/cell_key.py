@@ -49,6 +49,9 @@ def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, A
     if slot := slot_field(profile, configuration, point.concurrency):
         # An engine with slots, one for each worker of the client. The fact keeps the name of published keys.
         facts["place_field"] = slot
+    if point.rate is not None:
+        # An open loop: requests arrive at this rate. A closed loop's key names neither, as before there were rates.
+        facts |= {"load": "open", "rate": point.rate, "seconds": point.seconds}
     return facts | {
         "profile": profile.name,
         "configuration": configuration,

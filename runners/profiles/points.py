@@ -15,6 +15,9 @@ class Point:
     repeat: int
     round: int
     requests: int
+    # Open loop: requests per second, and for how long they arrive. `concurrency` is then the server's cap.
+    rate: float | None = None
+    seconds: float | None = None
 
     def prompts(self, prompt_set: prompts.PromptSet) -> list[prompts.Prompt]:
         """The same prompts for every configuration, others in the next repeat."""

@@ -14,14 +14,13 @@ from runners.profiles.schema import (
     EngineSpec,
     Gates,
     Hardware,
-    Positive,
     Preset,
-    Strict,
     Target,
     Timing,
     Training,
     Workload,
 )
+from runners.profiles.strict import Positive, Strict
 from runners.readers.registry import reader
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"

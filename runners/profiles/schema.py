@@ -6,10 +6,12 @@ An error is a sentence of ours or pydantic's, to which core/validation.py adds t
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from runners.engines import registry
 from runners.profiles import methods
+from runners.profiles.latency import LatencyLimits, OpenLoop
+from runners.profiles.strict import Positive, Strict
 from runners.readers.registry import all_readers
 
 
@@ -29,7 +31,6 @@ def _known_states(source: str) -> str:
 
 EngineName = Annotated[str, AfterValidator(_known_engine)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
 Boundary = Annotated[int, Field(ge=0)]
 # The system would refuse a NUL or an equals sign too, but only when the server starts.
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -50,10 +51,6 @@ Fault = Literal[
     "noise-0.2",
     "noise-0.4",
 ]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Hardware(Strict):
@@ -215,13 +212,6 @@ class Preset(Strict):
     leave_out: list[str] = Field(default_factory=list)  # configurations that only a deeper report measures
 
 
-class LatencyLimits(Strict):
-    """The longest that a user should wait: milliseconds to the first token, and for each token after it."""
-
-    ttft_ms: float = Field(gt=0)
-    tpot_ms: float = Field(gt=0)
-
-
 class Workload(Strict):
     prompt_sets: list[str] = Field(min_length=1)
     output_tokens: int = Field(ge=2)
@@ -229,6 +219,7 @@ class Workload(Strict):
     temperature: float = Field(default=0.0, ge=0)
     latency_limits: LatencyLimits | None = None  # what goodput counts
     mix: dict[str, Positive] | None = None  # prompt set -> its share of the answers' tokens
+    open_loop: OpenLoop | None = None  # beside the closed loop
     presets: dict[str, Preset]
     default_preset: str = "quick"
 
@@ -246,6 +237,17 @@ class Workload(Strict):
                 )
         if self.default_preset not in self.presets:
             raise ValueError(f"`default_preset: {self.default_preset}` must be one of {sorted(self.presets)}")
+        return self
+
+    @model_validator(mode="after")
+    def open_loop_is_judged(self) -> "Workload":
+        if self.open_loop is None:
+            return self
+        unknown = sorted(set(self.open_loop.presets) - set(self.presets))
+        if unknown:
+            raise ValueError(f"`open_loop`: `presets` names `{unknown[0]}`, which is none of {sorted(self.presets)}")
+        if self.latency_limits is None:
+            raise ValueError("`open_loop` needs `latency_limits`: it counts the requests that keep them")
         return self
 
 

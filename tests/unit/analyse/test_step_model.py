@@ -9,9 +9,9 @@ from runners.claims import named_values, next_steps
 from runners.core.errors import UserError
 from runners.measure import gates
 from runners.profiles import prompts
+from runners.profiles.latency import LatencyLimits
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
-from runners.profiles.schema import LatencyLimits
 from runners.report.chapters.payoff import crossover as crossover_chapter
 from runners.report.chapters.payoff import forecasts as forecasts_chapter
 from runners.report.chapters.payoff import next_steps as next_steps_chapter

@@ -59,6 +59,25 @@ def changed(tmp_path, change):
         (lambda c: c["workload"].update(mix={"chat": 0.7, "edit": 0.2}), r"`mix` must sum to 1, and they sum to 0.9"),
         (lambda c: c["workload"].update(mix={"chat": 1, "edit": 0}), r"`workload.mix.edit`.*greater than 0"),
         (lambda c: c.update(worklod=1), r"mine.yaml: key `worklod` is unknown; allowed there: .*workload"),
+        (
+            lambda c: c["workload"].update(open_loop={"rates": [2, 1]}),
+            r"workload.open_loop: `rates` must rise from one to the next",
+        ),
+        (
+            lambda c: c["workload"].update(open_loop={"rates": [0.1], "seconds": 20}),
+            r"0.1 requests per second bring fewer than 5 requests in 20 s; set more `seconds`, or a higher rate",
+        ),
+        (lambda c: c["workload"].update(open_loop={"rates": []}), r"open_loop.rates: must be `auto`, or a list"),
+        (lambda c: c["workload"].update(open_loop={"rates": "often"}), r"open_loop.rates: must be `auto`, or a list"),
+        (
+            lambda c: c["workload"].update(open_loop={"presets": ["deep"]}),
+            r"`open_loop`: `presets` names `deep`, which is none of \['full', 'quick'\]",
+        ),
+        (lambda c: c["workload"].pop("latency_limits"), r"`open_loop` needs `latency_limits`"),
+        (
+            lambda c: c["workload"]["latency_limits"].update(attainment=1.5),
+            r"key `workload.latency_limits.attainment`",
+        ),
         (lambda c: c["target"].update(layer=1), r"key `target.layer` is unknown; allowed there: .*layers"),
         (
             lambda c: c["configurations"]["vllm-base"].update(cap=1),

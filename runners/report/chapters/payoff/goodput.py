@@ -3,7 +3,7 @@
 import pandas as pd
 
 from runners.analyse import goodput
-from runners.profiles.schema import LatencyLimits
+from runners.profiles.latency import LatencyLimits
 from runners.report.columns import interval_column
 
 

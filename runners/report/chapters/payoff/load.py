@@ -8,7 +8,7 @@ import pandas as pd
 from runners.analyse import crossover, forecasts, results, step_model, sweeps
 from runners.claims import named_values, next_steps
 from runners.profiles import load as profiles_load
-from runners.profiles.schema import LatencyLimits
+from runners.profiles.latency import LatencyLimits
 from runners.report import examples
 
 
