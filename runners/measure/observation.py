@@ -1,5 +1,6 @@
 """What is seen of one cell: the server's counters before and after, the client's loop, the monitors. Judges nothing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import psutil
@@ -48,13 +49,19 @@ class Observation:
 
 
 def observe(context: CellContext, server: RunningServer, point: Point) -> Observation:
-    """Run the closed loop of one cell and see what there is to see. Never raises for the server's sake.
-
-    Inside the timed loop only the gauges are polled; counters are read before and after it.
-    """
+    """Run the closed loop of one cell and see what there is to see. Never raises for the server's sake."""
     profile = context.profile
     jobs = context.jobs(point.prompts(context.prompt_sets[point.workload]), profile.workload.output_tokens)
     slot = slot_field(profile, context.name, point.concurrency)
+    timeout_s = profile.request_timeout_seconds
+    return watched(context, server, lambda: closed_loop(server.base_url, jobs, point.concurrency, timeout_s, slot))
+
+
+def watched(context: CellContext, server: RunningServer, load: Callable[[], Loop]) -> Observation:
+    """Run any loop of requests, and see what there is to see of the server and the machine meanwhile.
+
+    Inside the timed loop only the gauges are polled; counters are read before and after it.
+    """
     # The warm-up's last step must be in `before`, or it would count as the cell's.
     before = context.settled_counters(server.base_url)
     neighbours = NeighbourMonitor(lambda: _own_cpu_seconds(server))
@@ -68,7 +75,7 @@ def observe(context: CellContext, server: RunningServer, point: Point) -> Observ
     sampler.start()
     neighbours.start()
     peak.start()
-    loop = closed_loop(server.base_url, jobs, point.concurrency, profile.request_timeout_seconds, slot)
+    loop = load()
     neighbour_cores, steal_share = neighbours.stop()
     running_peak = peak.stop()
     snapshot_after, gpu = server.snapshot(), sampler.stop()
