@@ -108,4 +108,5 @@ def _identity(context: CellContext, point: Point) -> dict[str, Any]:
         "max_running_requests": chosen.max_running_requests,
         "output_tokens_per_request": profile.workload.output_tokens,
         "requests": point.requests,
+        **({"load": "open", "rate": point.rate} if point.rate is not None else {}),
     }

@@ -4,6 +4,8 @@ A void cell is kept and shown with its reason; it enters no average. What a gate
 beside it, so that a reader can set another limit.
 """
 
+import math
+
 from runners.core.acceptance_math import accept_length
 from runners.measure.client import Result
 from runners.profiles.schema import Gates
@@ -12,6 +14,7 @@ HEADROOM = 5  # how many times its rate the client must be able to take
 MANY_ANSWERS = 16  # fewer answers are held to a lower floor of equal text
 LIVELOCK_CORES = 0.5  # a server that waits uses far less, one that spins at least one core
 SYNTHETIC_TOLERANCE = 0.1  # a cell holds some hundred steps: their mean scatters by a few per cent
+LATE_MS = 50.0  # a reader notices no delay of the first token below it; latencies count from the intended time
 TOKEN_TOLERANCE = 0.05  # engines count a token or two beside what they send; another client's load is more
 NOT_QUIET = "the machine was not quiet"
 
@@ -143,6 +146,16 @@ def client_kept_up(client_cpu_s: float, seconds: float) -> str | None:
     if client_cpu_s * HEADROOM <= seconds:
         return None
     return f"the client itself used {client_cpu_s / seconds:.0%} of a core, too much to be sure it kept up"
+
+
+def on_time(results: list[Result]) -> str | None:
+    """The client of an open loop sent its requests when it should: the 99th percentile is at most LATE_MS late."""
+    if not results:
+        return "no request arrived in the window"
+    late = sorted(1000 * (r.sent_s - r.intended_s) for r in results)
+    # The nearest rank: of fewer than 100 requests the latest one.
+    p99 = late[math.ceil(0.99 * len(late)) - 1]
+    return f"the client sent requests late: {p99:.0f} ms at p99, limit {LATE_MS:.0f} ms" if p99 > LATE_MS else None
 
 
 def quiet(neighbour_cores: float, steal_share: float, limits: Gates) -> str | None:

@@ -3,6 +3,7 @@
 from runners.core import redact
 from runners.measure import gates
 from runners.measure.cell_context import CellContext
+from runners.measure.client import CUT, TIMED
 from runners.measure.observation import Observation
 from runners.measure.speeds import speeds
 from runners.profiles.points import Point
@@ -42,6 +43,8 @@ def counter_reasons(seen: Observation, context: CellContext) -> list[str | None]
 
 def request_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
     """Was every request answered in full, at the concurrency that the cell is about, by a client that kept up?"""
+    if point.rate is not None:
+        return rate_reasons(seen, context, point)
     answered = [r for r in seen.results if r.error is None]
     return [
         gates.completed(seen.results, point.requests),
@@ -49,6 +52,19 @@ def request_reasons(seen: Observation, context: CellContext, point: Point) -> li
         gates.counted(answered, context.profile.workload.output_tokens),
         gates.held_concurrency(seen.running_peak, point.concurrency, context.chosen.max_running_requests),
         # A stand-in engine is so fast that the client always is a large part of the cell.
+        None if context.profile.simulated else gates.client_kept_up(seen.loop.client_cpu_s, seen.loop.seconds),
+    ]
+
+
+def rate_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
+    """Of an open loop: was every request of the window sent on time, and answered in full or cut as too late?"""
+    judged = [r for r in seen.results if r.role in (TIMED, CUT)]
+    answered = [r for r in judged if r.role == TIMED and r.error is None]
+    return [
+        gates.completed(judged, point.requests),
+        gates.produced_tokens(seen.results, seen.server_cores) if seen.death is None else None,
+        gates.counted(answered, context.profile.workload.output_tokens),
+        gates.on_time(judged),
         None if context.profile.simulated else gates.client_kept_up(seen.loop.client_cpu_s, seen.loop.seconds),
     ]
 

@@ -10,6 +10,7 @@ from runners.measure import gates
 from runners.measure.cell_context import CellContext
 from runners.measure.client import Loop, Result, closed_loop
 from runners.measure.monitors import NeighbourMonitor, PeakRunning
+from runners.measure.open_loop import measure_rate
 from runners.profiles import methods
 from runners.profiles.points import Point
 from runners.readers.records import Counters
@@ -49,7 +50,9 @@ class Observation:
 
 
 def observe(context: CellContext, server: RunningServer, point: Point) -> Observation:
-    """Run the closed loop of one cell and see what there is to see. Never raises for the server's sake."""
+    """Run the loop of one cell and see what there is to see. Never raises for the server's sake."""
+    if point.rate is not None:
+        return watched(context, server, lambda: measure_rate(context, server.base_url, point))
     profile = context.profile
     jobs = context.jobs(point.prompts(context.prompt_sets[point.workload]), profile.workload.output_tokens)
     slot = slot_field(profile, context.name, point.concurrency)

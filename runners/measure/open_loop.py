@@ -12,7 +12,10 @@ the window, the ones that end are TIMED, and the ones that do not within `drain_
 import asyncio
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from runners.measure.arrivals import arrivals, seed_of
+from runners.measure.cell_context import CellContext
 from runners.measure.client import (
     CUT,
     RAMP,
@@ -28,8 +31,63 @@ from runners.measure.client import (
     stream,
 )
 from runners.measure.token_times import Stamped
+from runners.profiles.points import Point
+from runners.profiles.profile import Profile
 
 TAIL = "tail"  # a request's role: intended after the window
+# A request that takes this many times the longest answer within the limits keeps none of the limits that are looked at.
+PATIENCE = 3.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When the requests of one point arrive; seconds from the start of its loop."""
+
+    times: list[float]
+    window: tuple[float, float]
+    drain_s: float
+
+    @property
+    def judged(self) -> int:
+        """How many requests are intended in the window."""
+        begin, end = self.window
+        return sum(begin <= at < end for at in self.times)
+
+
+def schedule(profile: Profile, rate: float, seconds: float, seed: int) -> Schedule:
+    """The arrivals of one window of `seconds`, with those before it and after it; the same for every configuration."""
+    limits = profile.workload.latency_limits
+    assert limits is not None, "an open loop has latency limits (profiles/schema.py)"
+    longest_s = (limits.ttft_ms + limits.tpot_ms * (profile.workload.output_tokens - 1)) / 1000
+    longest_s = max(longest_s, (limits.e2e_ms or 0.0) / 1000)
+    # As many requests in flight as the rate leads to: that takes about as long as one answer.
+    lead_s, drain_s = min(longest_s, seconds / 2), PATIENCE * longest_s
+    times = arrivals(rate, lead_s + seconds + drain_s, seed)
+    return Schedule(times, (lead_s, lead_s + seconds), drain_s)
+
+
+def point(profile: Profile, workload: str, rate: float, *, campaign: str, start: int, block: int, repeat: int) -> Point:
+    """The point of a rate. All configurations are given the same one, so that they meet the same arrivals.
+
+    start, block: numbers in the campaign; repeat: the number of the block at this rate.
+    """
+    assert profile.workload.open_loop is not None, "only a profile with an open loop has points of a rate"
+    seconds = profile.workload.open_loop.seconds
+    seed = seed_of(campaign, workload, rate, block)
+    judged = schedule(profile, rate, seconds, seed).judged
+    # What its server is warmed up for: more requests than this at once are queued or new to it.
+    concurrency = max(profile.workload.concurrencies)
+    return Point(workload, concurrency, repeat, start, judged, rate=rate, seconds=seconds, seed=seed)
+
+
+def measure_rate(context: CellContext, base_url: str, point: Point) -> Loop:
+    """The open loop of a point with a rate."""
+    assert point.rate is not None and point.seconds is not None
+    plan = schedule(context.profile, point.rate, point.seconds, point.seed)
+    # Every prompt of the set in turn, so that a point's questions do not depend on its rate.
+    prompt_set = context.prompt_sets[point.workload]
+    jobs = context.jobs(prompt_set.take(len(prompt_set), point.repeat), context.profile.workload.output_tokens)
+    return open_loop(base_url, jobs, plan.times, plan.window, plan.drain_s, context.profile.request_timeout_seconds)
 
 
 def open_loop(

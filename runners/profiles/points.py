@@ -15,9 +15,11 @@ class Point:
     repeat: int
     round: int
     requests: int
-    # Open loop: requests per second, and for how long they arrive. `concurrency` is then the server's cap.
+    # Open loop (measure/open_loop.py): requests per second, for how long, and the seed of their arrivals. `requests` is
+    # then how many arrive in that time, and `concurrency` what the server is warmed up for.
     rate: float | None = None
     seconds: float | None = None
+    seed: int = 0
 
     def prompts(self, prompt_set: prompts.PromptSet) -> list[prompts.Prompt]:
         """The same prompts for every configuration, others in the next repeat."""
@@ -45,4 +47,5 @@ def points(profile: Profile, preset: str | None, configuration: str | None = Non
 
 def label(configuration: str, point: Point) -> str:
     """A cell's name on the progress line and in the event file."""
-    return f"{configuration} · {point.workload} · C={point.concurrency} · repeat {point.repeat}"
+    load = f"C={point.concurrency}" if point.rate is None else f"{point.rate:g} requests/s"
+    return f"{configuration} · {point.workload} · {load} · repeat {point.repeat}"
