@@ -42,7 +42,7 @@ def table(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) ->
     """One row a (configuration, workload, concurrency): COLUMNS; rates in tokens/s, met a share of requests."""
     measured = of_cells(cells, requests, limits)
     met = measured.groupby(COLUMNS[:5])["met"].mean().reset_index()
-    return summarise.summarise(_with(cells, measured), requests).merge(met, on=COLUMNS[:5])[COLUMNS]
+    return summarise.summarise(_with(cells, measured)).merge(met, on=COLUMNS[:5])[COLUMNS]
 
 
 def best(measured: pd.DataFrame) -> pd.DataFrame:

@@ -80,15 +80,3 @@ def startup_ratio(first: Path, second: Path) -> float:
         sides.append(pd.Series({name: np.log(np.median(v)) for name, v in seconds.items() if v}, dtype=float))
     apart = (sides[1] - sides[0]).dropna()
     return float(np.exp(apart.mean())) if len(apart) else np.nan
-
-
-def speed_drift(own: pd.DataFrame, base: pd.DataFrame) -> float:
-    """The machine's own speed during one set of cells over that during another, by its matrix products a second
-    before each start (column machine_gflops); 1 where either was not measured.
-
-    The whole ratio is used. It overstates the drift of a step that is not all matrix products on all cores.
-    """
-    if not all("machine_gflops" in side for side in (own, base)):
-        return 1.0
-    sides = [np.log(side["machine_gflops"].astype(float)).mean() for side in (own, base)]
-    return float(np.exp(sides[0] - sides[1])) if np.isfinite(sides).all() else 1.0

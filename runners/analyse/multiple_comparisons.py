@@ -5,30 +5,17 @@ of a table are corrected together: Benjamini and Hochberg, "Controlling the Fals
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from runners.analyse import results
-from runners.analyse.intervals import REPEATS
+from runners.analyse import inference, results
+from runners.analyse.inference import Estimate
 
 FALSE_DISCOVERIES = 0.05
 MOST_REPEATS = 99
-
-
-def p_value(point: float, lo: float, hi: float, n: int, level: float = 0.95) -> float:
-    """Two-sided p that a ratio is 1, from its interval: ln(point) against the standard error that the bounds imply.
-
-    Student's t with n - 1 degrees of freedom, n the repeats. NaN without bounds or with fewer than two repeats.
-    """
-    if any(pd.isna(v) for v in (point, lo, hi)) or n < 2 or min(point, lo) <= 0:
-        return float("nan")
-    reach = stats.t.ppf((1 + level) / 2, n - 1)
-    error = (math.log(hi) - math.log(lo)) / (2 * reach)
-    if error == 0:
-        return 0.0 if point != 1 else 1.0
-    return float(2 * stats.t.sf(abs(math.log(point)) / error, n - 1))
 
 
 def adjusted(p: pd.Series) -> pd.Series:
@@ -40,22 +27,27 @@ def adjusted(p: pd.Series) -> pd.Series:
     return pd.Series(values, index=known.index).reindex(p.index)
 
 
-def of_points(points: pd.DataFrame, name: str = "speed_up", level: float = 0.95) -> pd.DataFrame:
-    """Points of a verdict (decide.costs) with `p`, `q` (adjusted over all of them) and `holds` (q at most
-    FALSE_DISCOVERIES). `name`: the column tested. Intervals within one run have no p: they know nothing of repeats.
+def of_points(points: pd.DataFrame) -> pd.DataFrame:
+    """Points with their `p` as they are, `q` (adjusted over all of them) and `holds` (q at most FALSE_DISCOVERIES)."""
+    q = adjusted(points["p"].astype(float))
+    return points.assign(q=q, holds=q <= FALSE_DISCOVERIES)
+
+
+def answered(points: pd.DataFrame, speed_ups: Sequence[Estimate], margin: float) -> pd.DataFrame:
+    """Points (step_cost.step_costs) with p, q and pays of their speed-ups, in the same order.
+
+    q: p adjusted over all points; over the pools of workloads by themselves, which say the same again. pays: the answer
+    of the interval (Estimate.answer); yes and no also need q at most FALSE_DISCOVERIES.
     """
-    p = pd.Series(
-        [
-            p_value(r[name], r[f"{name}_lo"], r[f"{name}_hi"], int(r["n_repeats"] or 0), level)
-            if r["unit"] == REPEATS
-            else float("nan")
-            for r in points.to_dict("records")
-        ],
-        index=points.index,
-        dtype=float,
-    )
-    q = adjusted(p)
-    return points.assign(p=p, q=q, holds=q <= FALSE_DISCOVERIES)
+    p = pd.Series([e.p_value() for e in speed_ups], index=points.index, dtype=float)
+    pool = points["workload"] == "all"
+    q = pd.concat([adjusted(p[~pool]), adjusted(p[pool])]).reindex(points.index)
+    answers = [e.answer(margin) for e in speed_ups]
+    pays = [
+        inference.UNDECIDED if answer in (inference.YES, inference.NO) and not holds else answer
+        for answer, holds in zip(answers, q <= FALSE_DISCOVERIES, strict=True)
+    ]
+    return points.assign(p=p, q=q, pays=pays)
 
 
 def repeats_needed(spread: float, margin: float) -> int | None:

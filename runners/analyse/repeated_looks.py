@@ -5,16 +5,19 @@ of the comparisons without a difference. Here the whole error of 5% is spent ove
 and DeMets, Biometrika 70, 1983): little at first, most of it at the end, as in O'Brien and Fleming's rule (Biometrics
 35, 1979). `looks` gives the level of the interval that each look may use; together they cover at every look.
 
-Information is the share of the blocks that the budget allows. A campaign that goes on beyond its budget begins anew.
+Information is the share of the starts that the campaign may make. A campaign that looks after each start spends its
+error early instead (`spent_early`), as Pocock's rule does (Biometrika 64, 1977): most points are far from 1 and decided
+at the first look, and O'Brien and Fleming's first look asks for a level of 99.9% or more.
 """
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
 
-GRID = 1000  # points of the numerical integration on each side of zero
+GRID = 400  # points of the numerical integration on each side of zero
 REACH = 8.0  # standard deviations that it covers
 
 
@@ -28,8 +31,25 @@ def spent(information: float, error: float = 0.05) -> float:
     return float(4 * stats.norm.sf(stats.norm.isf(error / 4) / math.sqrt(min(information, 1.0))))
 
 
+def spent_early(information: float, error: float = 0.05) -> float:
+    """Error spent by the time that `information` is there, evenly over the looks: error ln(1 + (e - 1) information).
+
+    Lan and DeMets 1983, their second function, which is near Pocock's rule.
+    """
+    return error * math.log1p((math.e - 1) * min(max(information, 0.0), 1.0))
+
+
 @functools.lru_cache
-def looks(information: tuple[float, ...], error: float = 0.05) -> tuple[float, ...]:
+def level(starts: int, most_starts: int, error: float = 0.05) -> float:
+    """The level of the interval after `starts` of at most `most_starts` starts, with a look after each one."""
+    made = max(1, min(starts, most_starts))
+    return looks(tuple(i / most_starts for i in range(1, made + 1)), error, spent_early)[-1]
+
+
+@functools.lru_cache
+def looks(
+    information: tuple[float, ...], error: float = 0.05, spending: Callable[[float, float], float] = spent
+) -> tuple[float, ...]:
     """The two-sided level of the interval at each look (0.9999, ..., some 0.958), for increasing shares of information.
 
     By recursive integration of the test statistic's density over the region where no look has stopped yet (Armitage,
@@ -52,8 +72,8 @@ def looks(information: tuple[float, ...], error: float = 0.05) -> tuple[float, .
             # Brownian motion: sqrt(t) z grows by independent increments of variance t - t_before.
             mean, spread = z[kept] * math.sqrt(before / share), math.sqrt(1 - before / share)
             now = (density[kept][None] * stats.norm.pdf(z[:, None], mean[None], spread)).sum(axis=1) * step
-        bound = _bound(z, now, step, max(spent(share, error) - used, 0.0))
-        used = spent(share, error)
+        bound = _bound(z, now, step, max(spending(share, error) - used, 0.0))
+        used = spending(share, error)
         density = now
         levels.append(float(1 - 2 * stats.norm.sf(bound)))
     return tuple(levels)
@@ -62,7 +82,8 @@ def looks(information: tuple[float, ...], error: float = 0.05) -> tuple[float, .
 def _bound(z: np.ndarray, density: np.ndarray, step: float, error: float) -> float:
     """The bound beyond which, on both sides together, the density holds `error`."""
     positive = z >= 0
-    tail = 2 * np.cumsum(density[positive][::-1])[::-1] * step  # both sides: the density is symmetric
+    half = density[positive]
+    tail = 2 * (np.cumsum(half[::-1])[::-1] - half / 2) * step  # both sides: the density is symmetric
     if error <= tail[-1]:
         return REACH
     return float(np.interp(error, tail[::-1], z[positive][::-1]))

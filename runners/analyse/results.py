@@ -30,16 +30,17 @@ FIXED = [
 EXTRA = [
     "depth", "attempt", "running_peak", "capped_at", "equal_prefix_share", "reference_share",
     "distinct_bigram_ratio", "neighbour_cores", "steal_share", "machine_gflops", "client_cpu_us_per_token",
-    "output_tokens_per_request", "warm_up_requests", "simulated",
+    "output_tokens_per_request", "warm_up_requests", "simulated", "round",
+    "campaign", "start", "block", "order", "load", "rate", "occupancy",
 ]  # fmt: skip
 REQUEST_COLUMNS = [
     "configuration", "key", "attempt", "prompt_id", "intended_s", "sent_s", "first_token_s",
-    "last_token_s", "prompt_tokens", "output_tokens", "finish_reason", "error", "text",
+    "last_token_s", "prompt_tokens", "output_tokens", "finish_reason", "error", "text", "role",
 ]  # fmt: skip
 TEXT = {
     "simulated",
     "key", "profile", "configuration", "engine", "engine_version", "method", "workload", "status",
-    "reasons", "accepted_per_position", "count_source", "started_at", "depth",
+    "reasons", "accepted_per_position", "count_source", "started_at", "depth", "campaign", "load",
 }  # fmt: skip
 
 
@@ -86,9 +87,9 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
     """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if none.
 
-    Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts` and
-    `reason` (the reasons as one text). Raises UserError for a line that cannot be read or has another schema
-    version.
+    Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts`, `reason` (the
+    reasons as one text) and `most_starts` (the most starts of the row's campaign; NaN where it is not known). Raises
+    UserError for a line that cannot be read or has another schema version.
     """
     rows = []
     for folder in folders(runs_root, profile):
@@ -100,11 +101,22 @@ def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
     frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)
     if frame.empty:
         frame = frame.astype({"concurrency": "int64", "repeat": "int64", "attempts": "int64"})
-        return frame.assign(reason=pd.Series(dtype=object))
+        return frame.assign(most_starts=pd.Series(dtype=float), reason=pd.Series(dtype=object))
     # A field this version does not know may hold anything: only the known ones are made numbers.
     frame = pd.concat([_typed(frame[known].copy()), frame[extra]], axis=1)
+    frame["most_starts"] = frame["campaign"].map(most_starts(runs_root, profile)).astype(float)
     frame["reason"] = [("; ".join(r) if isinstance(r, list) else "") for r in frame.reasons]
     return ordered(frame, ["workload", "concurrency", "repeat", "key"])
+
+
+def most_starts(runs_root: str | Path, profile: str) -> dict[str, int]:
+    """campaign -> the most starts that it may make, from the campaign.json files of a profile's runs."""
+    found = {}
+    for path in sorted(home(runs_root, profile).rglob("campaign*.json")):
+        noted = files.read_json(path, dict, "delete it: only how often the campaign may look is lost")
+        if isinstance(noted.get("most_starts"), int) and noted.get("id"):
+            found[str(noted["id"])] = noted["most_starts"]
+    return found
 
 
 def ordered(frame: pd.DataFrame, then: list[str]) -> pd.DataFrame:
@@ -257,14 +269,18 @@ def base_of(frame: pd.DataFrame, engine: str, configuration: str | None = None) 
     The profile's choice (`base:`) where the profile is here and the choice is in the frame; else the first by name.
     """
     names = sorted(frame[(frame.engine == engine) & (frame.method == "none")].configuration.unique())
-    profile = str(frame["profile"].iloc[0]) if "profile" in frame and len(frame) else ""
-    plan = _profile(profile) if names else None
+    plan = profile_of(frame) if names else None
     if plan is not None:
         marked = [n for n in plan.plain(engine) if plan.configurations[n].base is True]
         chosen = plan.base_of(configuration) if configuration in plan.configurations else next(iter(marked), None)
         if chosen in names:
             return chosen
     return names[0] if names else None
+
+
+def profile_of(frame: pd.DataFrame) -> Profile | None:
+    """The profile that measured these cells, where it is here."""
+    return _profile(str(frame["profile"].iloc[0])) if "profile" in frame and len(frame) else None
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,36 +1,34 @@
 """Why speculation pays or loses: a step's cost against the tokens it yields.
 
-    speed-up = AL / r
+    decode speed-up = AL / r          r = AL x TPOT_speculative / TPOT_base, within a block
 
 r is the time of a speculative decode step over the time of a plain one at the same running batch, so break-even is
-AL = r. Both sides come from the decode phase alone. The throughput ratio beside them holds everything else too
-(prefill, queueing): that is why the two speed-ups may differ.
+AL = r. AL comes from the counts of the same cell, TPOT from all its decode time over all its decode tokens, and every
+mean is one of logarithms over the same blocks: so AL / r is exactly the decode speed-up, n-gram and the pool included.
+The throughput ratio beside them holds everything else too (prefill, queueing): that is why the two speed-ups may
+differ.
 """
 
 import numpy as np
 import pandas as pd
 
-from runners.analyse import acceptance, intervals, machines, results, summarise
-from runners.analyse.intervals import LEVEL, SEED, Interval
-from runners.analyse.metrics import request_metrics
+from runners.analyse import acceptance, blocks, comparisons, inference, multiple_comparisons, results
+from runners.analyse.blocks import Point
+from runners.analyse.comparisons import Data
+from runners.analyse.inference import Estimate
 
-FIGURES = ["step_cost", "decode_speed_up", "speed_up", "stream_speed_up"]
+MARGIN = 0.03  # what makes a difference in practice, where no profile says
+FIGURES = {"step_cost": blocks.STEP_COST, "decode_speed_up": blocks.DECODE, "speed_up": "throughput"}
+FIGURES |= {"stream_speed_up": "stream"}  # column -> metric of comparisons.ratio
+ENDS = ("", "_lo", "_hi", "_error", "_df", "_campaign_error", "_campaign_df")
 COLUMNS = [
-    *(
-        "configuration",
-        "engine",
-        "method",
-        "k",
-        "base",
-        "workload",
-        "concurrency",
-        "tokens_per_step",
-        "ceiling",
-    ),
-    *(f"{figure}{end}" for figure in FIGURES for end in ("", "_lo", "_hi")),
+    *("configuration", "engine", "method", "k", "base", "workload", "concurrency", "tokens_per_step", "ceiling"),
+    *(f"{figure}{end}" for figure in FIGURES for end in ENDS),
+    *("p", "q", "pays", "level", "n_starts", "n_blocks", "n_campaigns"),
     *("n_repeats", "n_void", "unit", "paired", "capped_at", "drafted", "accepted", "drafted_share"),
     *("running", "base_running"),
 ]
+TEXT = ("configuration", "engine", "method", "base", "workload", "pays", "unit", "paired")
 
 
 def step_cost_ratio(al: float, tpot_speculative: float, tpot_base: float) -> float:
@@ -38,99 +36,108 @@ def step_cost_ratio(al: float, tpot_speculative: float, tpot_base: float) -> flo
     return al * tpot_speculative / tpot_base
 
 
-def decode_tpot(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.Series:
-    """Milliseconds per decode token of each cell: all decode time over all decode tokens of its requests.
-
-    A ratio of sums, as the accept length is, so that AL / r is exactly the decode speed-up. The ledger's median where
-    there are no requests to sum. cells: `summarise.keyed` or with a `key` each; float series on their index.
-    """
-    sums = request_metrics(requests).groupby("key")[["decode_s", "decode_tokens"]].sum()
-    tpots = []
-    for keys, fallback in zip(summarise.keyed(cells)["keys"], cells.tpot_ms_p50, strict=True):
-        own = sums.reindex(list(keys)).sum()
-        tpots.append(1000 * own.decode_s / own.decode_tokens if own.decode_tokens > 0 else fallback)
-    return pd.Series(tpots, index=cells.index, dtype=float)
+def margin_of(cells: pd.DataFrame) -> float:
+    """The practical margin of the cells' profile, a share; MARGIN where the profile is not here."""
+    plan = results.profile_of(cells)
+    return plan.practical_margin if plan else MARGIN
 
 
-def _lengths(cells: pd.DataFrame) -> pd.Series:
-    """Tokens per step of each cell, from its own counts."""
-    return pd.Series([acceptance.tokens_per_step(r) for _, r in cells.iterrows()], index=cells.index, dtype=float)
-
-
-def _cost_interval(own, base, requests, level, seed) -> tuple[Interval, Interval]:
-    """(r, decode speed-up): over pairs of repeats, or over requests within the run when there are too few."""
-    own = own.assign(tpot=decode_tpot(own, requests), al=_lengths(own)).dropna(subset=["tpot", "al"])
-    base = base.assign(tpot=decode_tpot(base, requests)).dropna(subset=["tpot"])
-    if own.empty or base.empty:
-        return intervals.nothing(), intervals.nothing()
-    pairs = own[["repeat", "al", "tpot"]].merge(base[["repeat", "tpot"]], on="repeat", suffixes=("", "_base"))
-    if len(pairs) >= summarise.MIN_REPEATS:
-        cost = np.log(step_cost_ratio(pairs.al, pairs.tpot, pairs.tpot_base).astype(float))
-        gain = np.log((pairs.tpot_base / pairs.tpot).astype(float))
-        cost, gain = (intervals.interval(v, level, seed).map(np.exp) for v in (cost, gain))
-        drift = machines.speed_drift(own, base)
-        return cost.widened(drift), gain.widened(1 / drift)
-    # Within the run the counts are fixed (they are the server's totals, not a request's): only time is
-    # resampled, and its relative spread is put around the ratio of the cells' own figures.
-    gain = float(np.exp(np.log(base.tpot).mean() - np.log(own.tpot).mean()))
-    cost = float(np.exp(np.log(own.al).mean())) / gain
-    slower = summarise.ratio_of(own, base, requests, "tpot_ms", level, seed)
-    return slower.map(lambda q: cost * q / slower.point), slower.map(lambda q: gain * slower.point / q)
-
-
-def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, level: float = LEVEL, seed: int = SEED) -> pd.DataFrame:
+def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, margin: float | None = None) -> pd.DataFrame:
     """One row (COLUMNS) a speculative configuration, workload and concurrency; workload "all" is the pool of all.
 
     tokens_per_step: over all decode steps; step_cost: r, which is the break-even length; decode_speed_up:
     tokens_per_step / r; speed_up: output throughput over the engine's base; stream_speed_up: speed of a stream over the
-    base's; each of FIGURES with `_lo`, `_hi`. ceiling: K + 1, what a perfect drafter would yield. drafted, accepted:
-    tokens. drafted_share: of decode steps. unit, paired: of speed_up's interval. capped_at: where it is not null the
-    batches differ, so r is not like for like. running, base_running: the most requests that ran at once, in the repeat
-    with fewest.
+    base's; each of FIGURES with `_lo`, `_hi`, and the standard error of its logarithm (`_error`) on `_df` degrees of
+    freedom; no bounds where the error is not known. `_campaign_error`, `_campaign_df`: the same of the mean of a single
+    campaign, among all campaigns; NaN where no comparison of the engine holds two. The pool is the mean of the workloads'
+    logarithms.
+
+    p, q, pays: of speed_up (`multiple_comparisons.answered`); level: of the intervals; n_starts, n_blocks, n_campaigns:
+    what speed_up rests on; unit: its outer unit. margin: a share; the profile's by default. ceiling: K + 1, what a
+    perfect drafter would yield. drafted, accepted: tokens. drafted_share: of decode steps. capped_at: where it is not
+    null the batches differ, so r is not like for like. running, base_running: the most requests that ran at once, in
+    the cell with fewest.
     """
-    every = summarise.keyed(cells)
-    if len(cells):
-        every = pd.concat([every, summarise.pooled(cells).assign(status="ok")], ignore_index=True)
-    metrics = request_metrics(requests)
-    rows = []
-    speculative = every[every.method != "none"]
-    for names, group in speculative.groupby(
-        ["configuration", "engine", "method", "workload", "concurrency"], sort=False
-    ):
-        configuration, engine, method, workload, concurrency = names
-        base = results.base_of(every, engine, configuration)
-        at = every[(every.workload == workload) & (every.concurrency == concurrency) & (every.configuration == base)]
-        rows.append(
-            dict(configuration=configuration, engine=engine, method=method, k=group.k.max(), base=base)
-            | dict(workload=workload, concurrency=concurrency, n_void=int((group.status != "ok").sum()))
-            | _point(results.ok(group), results.ok(at), metrics, level, seed)
-        )
+    data = Data(cells, requests)
+    workloads = sorted(set(cells["workload"]))
+    cells = cells[[c for c in _USED if c in cells]]
+    by_point = {key: rows for key, rows in cells.groupby(["configuration", "workload", "concurrency"], sort=False)}
+    rows, totals = [], []
+    of_configuration = cells[cells.method != "none"].groupby(["configuration", "engine", "method"], sort=False)
+    for (configuration, engine, method), own in of_configuration:
+        base = data.base(configuration)
+        names = dict(configuration=configuration, engine=engine, method=method, base=base)
+        for concurrency in sorted(set(own["concurrency"])):
+            at = own[own.concurrency == concurrency]
+            found = {}
+            for workload in workloads:
+                if not (at.workload == workload).any():
+                    continue
+                point = Point(configuration, workload, int(concurrency))
+                found[workload] = _figures(data, point)
+                beside = by_point.get((base, workload, concurrency), cells.iloc[:0])
+                rows.append(names | _row(at[at.workload == workload], beside, workload, found[workload]))
+                totals.append(found[workload]["speed_up"])
+            beside = cells[(cells.configuration == base) & (cells.concurrency == concurrency)]
+            if len(found) < len(workloads):
+                continue
+            pool = _pool(found)
+            rows.append(names | _row(at, beside, "all", pool))
+            totals.append(pool["speed_up"])
     frame = pd.DataFrame(rows, columns=COLUMNS)
-    return results.ordered(frame, ["workload", "concurrency"]) if len(frame) else frame
+    if frame.empty:
+        return frame
+    frame = multiple_comparisons.answered(frame, totals, margin_of(cells) if margin is None else margin)
+    return results.ordered(frame, ["workload", "concurrency"])
 
 
-def _point(own: pd.DataFrame, base: pd.DataFrame, metrics: pd.DataFrame, level, seed) -> dict:
-    """The figures of one row: ok cells of a configuration and of its base at one point."""
-    requests = metrics[metrics.key.isin({key for side in (own, base) for keys in side["keys"] for key in keys})]
-    counts = acceptance.sums(own)
-    if len(own):
-        counts |= own.iloc[0][["engine", "method"]].to_dict()
-    cost, gain = _cost_interval(own, base, requests, level, seed)
-    total = summarise.ratio_of(own, base, requests, "throughput", level, seed)
-    stream = summarise.ratio_of(own, base, requests, "stream", level, seed)
+_USED = ["configuration", "engine", "method", "profile", "workload", "concurrency", "status", "k", "capped_at"]
+_USED += ["running_peak", *acceptance.COUNTS, "accepted_per_position"]
+_NAMES = [*FIGURES, *(f"{figure}_campaign" for figure in FIGURES), "tokens_per_step"]
+
+
+def _figures(data: Data, point: Point) -> dict[str, Estimate]:
+    """FIGURES of a point over its base, and its tokens per step by the same blocks where there is a base."""
+    found = {figure: comparisons.over_base(data, point, metric) for figure, metric in FIGURES.items()}
+    found |= {f"{figure}_campaign": comparisons.of_a_campaign(data, point, m) for figure, m in FIGURES.items()}
+    length = comparisons.over_base(data, point, blocks.LENGTH)
+    return found | {"tokens_per_step": length if length.starts else comparisons.alone(data, point, blocks.LENGTH)}
+
+
+def _pool(found: dict[str, dict[str, Estimate]]) -> dict[str, Estimate]:
+    return {name: comparisons.mean([of[name] for of in found.values()]) for name in _NAMES}
+
+
+def _row(own: pd.DataFrame, base: pd.DataFrame, workload: str, found: dict[str, Estimate]) -> dict:
+    """The figures of one row: the cells of a configuration and of its base at one point, void ones too."""
+    good, plain = results.ok(own), results.ok(base)
+    counts = acceptance.sums(good)
+    if len(good):
+        counts |= good.iloc[0][["engine", "method"]].to_dict()
+    total = found["speed_up"]
     row = {
-        "tokens_per_step": acceptance.tokens_per_step(counts) if len(own) else np.nan,
-        "ceiling": own.k.max() + 1 if len(own) else np.nan,
-        "n_repeats": len(own),
-        "unit": total.unit,
-        "paired": total.paired,
-        "capped_at": pd.concat([own.capped_at, base.capped_at]).astype(float).min(),
+        "workload": workload,
+        "concurrency": int(own["concurrency"].iloc[0]),
+        "k": own["k"].max(),
+        "tokens_per_step": found["tokens_per_step"].ratio,
+        "ceiling": good.k.max() + 1 if len(good) else np.nan,
+        "level": total.level,
+        "n_starts": total.starts,
+        "n_blocks": total.blocks,
+        "n_campaigns": total.campaigns,
+        "n_repeats": len(good),
+        "n_void": len(own) - len(good),
+        "unit": inference.unit(total),
+        "paired": total.blocks > 0,
+        "capped_at": pd.concat([good.capped_at, plain.capped_at]).astype(float).min(),
         "drafted": counts["drafted"],
         "accepted": counts["accepted"],
-        "drafted_share": counts["steps"] / acceptance.decode_steps(counts) if len(own) else np.nan,
-        "running": own.running_peak.astype(float).min(),
-        "base_running": base.running_peak.astype(float).min(),
+        "drafted_share": counts["steps"] / acceptance.decode_steps(counts) if len(good) else np.nan,
+        "running": good.running_peak.astype(float).min(),
+        "base_running": plain.running_peak.astype(float).min(),
     }
-    for name, value in zip(FIGURES, (cost, gain, total, stream), strict=True):
-        row |= {name: value.point, f"{name}_lo": value.lo, f"{name}_hi": value.hi}
+    for name in FIGURES:
+        value, campaign = found[name], found[f"{name}_campaign"]
+        ends = (value.ratio, *value.interval(), value.error, value.df, campaign.error, campaign.df)
+        row |= {f"{name}{end}": figure for end, figure in zip(ENDS, ends, strict=True)}
     return row

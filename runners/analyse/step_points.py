@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from runners.analyse import acceptance, results, step_cost
+from runners.analyse import acceptance, metrics, results
 from runners.analyse.load_simulation import DecodeLoad
 from runners.profiles.methods import CHAINS
 
@@ -27,7 +27,7 @@ def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] |
     good = good[good.method.isin(("none", *CHAINS)) & good.context_tokens.notna()]
     if good.empty:
         return pd.DataFrame(columns=COLUMNS)
-    good = good.assign(tpot=step_cost.decode_tpot(good, requests))
+    good = good.assign(tpot=metrics.decode_tpot(good, requests))
     lengths = [1.0 if r.method == "none" else acceptance.tokens_per_step(r) for _, r in good.iterrows()]
     good = good.assign(al=lengths, k=good.k.fillna(0)).dropna(subset=["tpot", "al"])
     loads = _decode_loads(good, requests)

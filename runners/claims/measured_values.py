@@ -25,7 +25,7 @@ def of_points(cells: pd.DataFrame, requests: pd.DataFrame, prefix: str) -> dict[
         return {}
     rows = [(r, STEP_COSTS) for r in step_cost.step_costs(cells, requests).to_dict("records")]
     speeds = [f"{name}{end}" for name in SPEEDS for end in ("", "_lo", "_hi")]
-    rows += [(r, speeds) for r in summarise.summarise(cells, requests, with_pooled=True).to_dict("records")]
+    rows += [(r, speeds) for r in summarise.summarise(cells, with_pooled=True).to_dict("records")]
     found: dict[str, float] = {}
     for r, names in rows:
         at = point(prefix, r["configuration"], r["workload"], r["concurrency"])

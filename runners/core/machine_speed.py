@@ -2,8 +2,7 @@
 
 A virtual machine shares its host with others that none of its counters shows: no steal, no neighbour's process, and
 still a step of a model takes half as long again. The speed of matrix products over all cores follows a part of that;
-no other probe followed more (the book's log). Ratios of cells measured at different speeds get wider intervals
-(analyse, drift).
+no other probe followed more (the book's log). It is shown beside the cells; ratios are made within blocks.
 """
 
 import functools

@@ -35,8 +35,8 @@ def write(profile: Profile, runs: Path) -> int:
     if profile.simulated:
         raise UserError(f"{profile.name} is a rehearsal: simulated figures never enter the README.")
     README.write_text(with_section(README.read_text(), section(profile, runs)))
-    cells, requests = results.cells(runs, profile.name), results.requests(runs, profile.name)
-    chart = throughput_charts.throughput(summarise.summarise(cells, requests), cells)
+    cells = results.cells(runs, profile.name)
+    chart = throughput_charts.throughput(summarise.summarise(cells), cells)
     chart.save(str(PICTURE))
     print(f"README.md and {PICTURE.relative_to(paths.ROOT)} say what {profile.name}'s verdict says")
     return 0

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import goodput, intervals, results, step_cost, summarise
-from runners.analyse.intervals import LEVEL, SEED, Interval
+from runners.analyse import comparisons, goodput, inference, results, step_cost, summarise
+from runners.analyse.blocks import Point
+from runners.analyse.inference import LEVEL
+from runners.analyse.step_cost import MARGIN
 from runners.analyse.verdict import store
-from runners.analyse.verdict.explain import MARGIN, cause, flip, kind, pays
+from runners.analyse.verdict.explain import cause, flip, kind
 from runners.core import format
 from runners.profiles import load
 
@@ -20,10 +22,10 @@ USES = {
 }
 
 
-def _choose(pool: pd.DataFrame, summary: pd.DataFrame, requests: pd.DataFrame, use: str, level, seed) -> dict | None:
+def _choose(data: comparisons.Data, summary: pd.DataFrame, use: str) -> dict | None:
     """Best and runner-up configuration for a use in one workload; None when nothing was measured.
 
-    pool: ok cells (`keyed`) and summary (summarise.summarise) of that workload.
+    summary: summarise.summarise of that workload.
     """
     title, metric, unit, concurrency = USES[use]
     ranked = _ranked(summary, metric, concurrency)
@@ -33,11 +35,11 @@ def _choose(pool: pd.DataFrame, summary: pd.DataFrame, requests: pd.DataFrame, u
     if len(ranked) == 1:
         return best | {"runner_up": None, "ratio": None, "clear": None}
     first, second = ranked.iloc[0], ranked.iloc[1]
-    ratio = summarise.ratio_of(_cells_of(pool, first), _cells_of(pool, second), requests, metric, level, seed)
+    ratio = _ratio(data, first, second, metric)
     return best | {
         "runner_up": _contender(second, metric),
-        "ratio": [ratio.point, ratio.lo, ratio.hi],
-        "clear": ratio.side == 1,
+        "ratio": [ratio.ratio, *ratio.interval()],
+        "clear": bool(ratio.interval()[0] > 1),
     }
 
 
@@ -55,21 +57,24 @@ def _contender(row: pd.Series, metric: str) -> dict:
     return names | {"value": row[metric], "lo": row[f"{metric}_lo"], "hi": row[f"{metric}_hi"]}
 
 
-def _cells_of(pool: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
-    return pool[(pool.configuration == row.configuration) & (pool.concurrency == row.concurrency)]
+def _ratio(data: comparisons.Data, first: pd.Series, second: pd.Series, metric: str) -> inference.Estimate:
+    """The ratio of two rows of a summary; of the pool, the mean over its workloads."""
+    workload = first["workload"]
+    workloads = sorted(set(data.cells.workload)) if workload == "all" else [workload]
+    a, b = ((r["configuration"], int(r["concurrency"])) for r in (first, second))
+    return comparisons.mean(
+        [comparisons.ratio(data, Point(a[0], w, a[1]), Point(b[0], w, b[1]), metric) for w in workloads]
+    )
 
 
-def _uses(cells: pd.DataFrame, requests: pd.DataFrame, summary: pd.DataFrame, level, seed) -> tuple[dict, list[dict]]:
+def _uses(data: comparisons.Data, summary: pd.DataFrame) -> tuple[dict, list[dict]]:
     """(use -> choice over all workloads pooled, the choice of each use and workload)."""
-    good = summarise.keyed(results.ok(cells)).assign(status="ok")
-    every = pd.concat([good, summarise.pooled(cells).assign(status="ok")], ignore_index=True) if len(good) else good
     uses, by_workload = {}, []
     for use in USES:
-        if use == "goodput" and goodput.COLUMN not in cells:
+        if use == "goodput" and goodput.COLUMN not in data.cells:
             continue  # the profile sets no limits
-        for workload in [*sorted(set(cells.workload)), "all"]:
-            pool, part = every[every.workload == workload], summary[summary.workload == workload]
-            chosen = _choose(pool, part, requests, use, level, seed)
+        for workload in [*sorted(set(data.cells.workload)), "all"]:
+            chosen = _choose(data, summary[summary.workload == workload], use)
             if workload == "all":
                 uses[use] = chosen
             elif chosen:
@@ -77,10 +82,9 @@ def _uses(cells: pd.DataFrame, requests: pd.DataFrame, summary: pd.DataFrame, le
     return uses, by_workload
 
 
-def _point(row: dict, margin: float, eager: Collection[str]) -> dict:
-    """A row of step_cost.step_costs with its answer (`pays`), `kind`, `cause` and `flip`."""
-    ratio = Interval(row["speed_up"], row["speed_up_lo"], row["speed_up_hi"], int(row["n_repeats"]), row["unit"])
-    row = row | {"pays": pays(ratio, margin) if pd.notna(ratio.point) else format.NOT_MEASURED}
+def _point(row: dict, eager: Collection[str]) -> dict:
+    """A row of step_cost.step_costs with its `kind`, `cause` and `flip`."""
+    row = row if pd.notna(row["speed_up"]) else row | {"pays": format.NOT_MEASURED}
     fallback = row["configuration"] in eager
     return row | {"kind": kind(row, fallback), "cause": cause(row, fallback), "flip": flip(row)}
 
@@ -91,8 +95,6 @@ def decide(
     statuses: pd.DataFrame,
     profile: str = "",
     margin: float = MARGIN,
-    level: float = LEVEL,
-    seed: int = SEED,
     eager: Collection[str] = (),
 ) -> dict:
     """The verdict as plain data: uses (overall and by workload), points, what is not measured, what is void.
@@ -105,24 +107,24 @@ def decide(
     """
     # Synthetic acceptance measures an engine's cost; nobody can serve it.
     cells = cells[cells.forced_accept_length.isna()]
-    summary = summarise.summarise(cells, requests, level, seed, with_pooled=True)
-    uses, by_workload = _uses(cells, requests, summary, level, seed)
-    costs = step_cost.step_costs(cells, requests, level, seed)
+    summary = summarise.summarise(cells, with_pooled=True)
+    uses, by_workload = _uses(comparisons.Data(cells, requests), summary)
+    costs = step_cost.step_costs(cells, requests, margin)
     winner = uses["throughput"] or uses["single_stream"]
     missing = statuses[statuses.status == format.NOT_MEASURED]
-    units = sorted(set(summary.unit) - {intervals.NOTHING})
+    units = sorted(set(costs.unit) - {inference.NOTHING})
     return store.plain(
         {
             "schema_version": store.SCHEMA_VERSION,
             "profile": profile,
             "simulated": "simulated" in cells and bool(cells.simulated.isin([True]).any()),
-            "level": level,
+            "level": LEVEL,
             "margin": margin,
-            "unit": " / ".join(units) or intervals.NOTHING,
+            "unit": " / ".join(units) or inference.NOTHING,
             "serve": winner["configuration"] if winner else None,
             "uses": uses,
             "by_workload": by_workload,
-            "points": [_point(row, margin, eager) for row in costs.to_dict("records")],
+            "points": [_point(row, eager) for row in costs.to_dict("records")],
             "not_measured": missing[["configuration", "reason"]].to_dict("records"),
             "void_cells": int((cells.status != "ok").sum()),
         }
@@ -143,6 +145,5 @@ def of(runs_root: str | Path, profile: str) -> dict:
 def costs(verdict: dict) -> pd.DataFrame:
     """The points of a verdict as the frame that step_cost.step_costs made, to six significant figures."""
     frame = pd.DataFrame(verdict["points"], columns=step_cost.COLUMNS)
-    not_numbers = ("configuration", "engine", "method", "base", "workload", "unit", "paired")
-    numbers = [c for c in step_cost.COLUMNS if c not in not_numbers]
+    numbers = [c for c in step_cost.COLUMNS if c not in step_cost.TEXT]
     return frame.assign(**{c: pd.to_numeric(frame[c]) for c in numbers})

@@ -1,31 +1,18 @@
 """Why a point pays or loses, in words made from its counts and its step cost, and what would change the answer.
 
-A point pays when its output throughput over the same engine's base lies above 1 with its whole interval and
-by at least the profile's practical margin; it loses when it lies below in the same sense; a difference whose
-interval stays inside the margin is none; anything else is undecided.
+A point pays when the whole interval of its output throughput over the same engine's base lies above 1 + the profile's
+practical margin; it loses when it lies below 1 - margin; where it lies between the two there is no difference; anything
+else is undecided (inference.Estimate.answer).
 """
 
 import pandas as pd
 
 from runners.analyse import acceptance
-from runners.analyse.intervals import Interval
+from runners.analyse.inference import NO, NO_DIFFERENCE, YES
 from runners.core import format
 
-MARGIN = 0.03
 # No public EAGLE-3 drafter has more of its drafts accepted, each given those before it (accept length 3.4 at K = 3).
 BEST_CHANCE = 0.85
-YES, NO, NONE, UNDECIDED = "yes", "no", "no difference", "undecided"
-
-
-def pays(ratio: Interval, margin: float = MARGIN) -> str:
-    """yes, no, no difference or undecided, for a speed-up with its interval."""
-    if pd.isna(ratio.lo):
-        return UNDECIDED
-    if 1 - margin <= ratio.lo and ratio.hi <= 1 + margin:
-        return NONE
-    if abs(ratio.point - 1) < margin:
-        return UNDECIDED
-    return {1: YES, -1: NO, 0: UNDECIDED}[ratio.side]
 
 
 def kind(row: dict, eager: bool = False) -> str:
@@ -92,7 +79,7 @@ def flip(row: dict) -> str:
         return f"fewer than {cost:.2f} tokens per step, or a step that costs more than {length:.2f}"
     if row["pays"] == YES:
         return "a look outside decoding: throughput gains although decoding does not"
-    if row["pays"] == NONE:
+    if row["pays"] == NO_DIFFERENCE:
         return f"more or less than {cost:.2f} tokens per step: the two sides are level"
     if length > cost:
         doubt = "more repeats: the interval is as wide as the difference"

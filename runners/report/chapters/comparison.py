@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import intervals, reported, results, step_cost, summarise
+from runners.analyse import inference, reported, results, step_cost, summarise
 from runners.core.format import NOT_MEASURED, interval_text, listed, number, percent
 from runners.report import markdown
 from runners.report.columns import interval_column
@@ -45,7 +45,7 @@ def load(runs: str | Path, profile: str) -> Data:
         cells,
         requests,
         results.statuses(runs, profile),
-        summarise.summarise(cells, requests, with_pooled=True),
+        summarise.summarise(cells, with_pooled=True),
         step_cost.step_costs(cells, requests),
         reported.case(),
     )
@@ -65,9 +65,8 @@ def glue_values(data: Data) -> dict[str, str]:
         "requests_total": number(good.requests.sum(), 0),
         "output_tokens_total": number(good.output_tokens.sum(), 0),
         "repeats": _range_text(measured.n_repeats),
-        "interval_unit": " or ".join(sorted(set(measured.unit) - {intervals.NOTHING})) or NOT_MEASURED,
-        "interval_level": percent(intervals.LEVEL, 0),
-        "interval_coverage": _coverage_text(measured.n_repeats),
+        "interval_unit": " or ".join(sorted(set(data.costs.unit) - {inference.NOTHING})) or NOT_MEASURED,
+        "interval_level": percent(inference.LEVEL, 0),
     }
 
 
@@ -76,12 +75,6 @@ def _range_text(counts: pd.Series) -> str:
         return NOT_MEASURED
     lo, hi = int(counts.min()), int(counts.max())
     return str(lo) if lo == hi else f"{lo} to {hi}"
-
-
-def _coverage_text(repeats: pd.Series) -> str:
-    """How often an interval over the fewest repeats holds the truth; too few repeats have no such interval."""
-    fewest = int(repeats.min()) if len(repeats) else 0
-    return percent(intervals.coverage(fewest), 0) if fewest >= summarise.MIN_REPEATS else NOT_MEASURED
 
 
 def measured_sentence(data: Data) -> str:
@@ -118,12 +111,12 @@ def reported_engines_sentence(case: pd.DataFrame) -> str:
 
 
 def intervals_sentence(data: Data) -> str:
-    """What the intervals resample."""
+    """What the intervals of ratios are over."""
     values = glue_values(data)
     if values["interval_unit"] == NOT_MEASURED:
         return f"Intervals: {NOT_MEASURED}."
     return (
-        f"Resampled here: **{values['interval_unit']}**, at a level of {values['interval_level']}. "
+        f"Intervals of ratios are over **{values['interval_unit']}**, at {values['interval_level']} or more. "
         f"Repeats a point: {values['repeats']}."
     )
 

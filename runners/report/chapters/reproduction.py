@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from runners.analyse import compare_runs, crossover, forecasts, machines, results, step_model, sweeps
-from runners.analyse.compare_runs import AGREE, BOTH, DIFFER, SCATTER, UNDECIDED
+from runners.analyse.compare_runs import AGREE, DIFFER, UNDECIDED, WITHOUT, by_chance
+from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES
 from runners.analyse.verdict import decide
 from runners.claims import check, reproduction
 from runners.claims.reproduction import HERE, NOTHING, Side
@@ -23,11 +24,11 @@ def glue_values(found: list[Side]) -> dict[str, str]:
 
 
 def comparable(found: list[Side]) -> pd.DataFrame:
-    """The ratios of this report beside the next set of runs that are judged by their two intervals alone."""
+    """The ratios of this report beside the next set of runs whose difference can be tested."""
     if len(found) < 2:
         return pd.DataFrame()
     pairs = compare_runs.pairs(found[0].costs, found[1].costs)
-    return pairs[(pairs["judged"] == BOTH) & (pairs["outcome"] != UNDECIDED)]
+    return pairs[pairs["outcome"] != UNDECIDED]
 
 
 def pairs_table(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
@@ -47,21 +48,21 @@ def pairs_table(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
 
 
 def agreement_sentence(found: pd.DataFrame) -> str:
-    """How many ratios agree, and the size of the typical difference."""
+    """How many ratios agree, how many would differ by chance, and the size of the typical difference."""
     if found.empty:
         return "The two have no measured point in common."
     counts = found["outcome"].value_counts()
     apart = (found["b_over_a"] - 1).abs()
-    # Two equally wide 95% intervals miss each other by chance in 2 (1 - Phi(1.96 sqrt 2)) = 0.56% of cases; a point
-    # lies outside the 95% reach of the other side's scatter in 5%.
-    judged = found[found["outcome"] != UNDECIDED]
-    few = (judged["judged"] == SCATTER).sum()
-    expected = (judged["judged"] == BOTH).sum() * 0.0056 + few * 0.05
-    by_scatter = f" ({few} of them judged by {SCATTER}, as one side has too few)" if few else ""
+    against = int(found["contradiction"].sum())
+    kept = int((found["q"] <= FALSE_DISCOVERIES).sum())
+    tested = found[found["outcome"] != UNDECIDED]
+    unknown = len(tested) and (tested["judged"] == WITHOUT).all()
+    caveat = f" ({WITHOUT}, so this is too strict)" if unknown else ""
     return (
-        f"{counts.get(AGREE, 0)} of {len(found)} ratios agree{by_scatter}, {counts.get(DIFFER, 0)} differ "
-        f"(about {expected:.1f} would by chance alone), {counts.get(UNDECIDED, 0)} undecided; median difference "
-        f"{apart.median():.1%}, largest {apart.max():.1%}."
+        f"{counts.get(AGREE, 0)} of {len(found)} ratios agree, {counts.get(DIFFER, 0)} differ (about "
+        f"{by_chance(found):.1f} would by chance alone; {kept} with the false discovery rate kept at "
+        f"{FALSE_DISCOVERIES:.0%}){caveat}, {counts.get(UNDECIDED, 0)} undecided; {against} answers contradict each "
+        f"other, yes against no; median difference {apart.median():.1%}, largest {apart.max():.1%}."
     )
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from runners.analyse import reported, results
-from runners.analyse.intervals import WITHIN_RUN
+from runners.analyse.inference import NO, NO_DIFFERENCE, NOTHING, UNDECIDED, YES
 from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES, of_points
 from runners.analyse.verdict import decide, store
 from runners.analyse.verdict.decide import USES
-from runners.analyse.verdict.explain import NO, NONE, UNDECIDED, YES
 from runners.core.format import NOT_MEASURED, SIMULATED, listed, number, triple_text
 from runners.report import examples, markdown
 from runners.report.columns import interval_column
@@ -143,7 +142,7 @@ def pays_sentence(verdict: dict) -> str:
     gains = f"pays at {count[YES]}" + (f" ({where})" if count[YES] else "")
     rest = len(points) - count[YES] - count[NO]
     tail = f"loses at {count[NO]} and makes no clear difference at {rest}"
-    note = " One run a point: these intervals hold no run-to-run variation." if verdict["unit"] == WITHIN_RUN else ""
+    note = " One start a point and no earlier campaign: nothing can be decided." if verdict["unit"] == NOTHING else ""
     return f"Of {len(points)} measured points speculation {gains}, {tail}.{note}"
 
 
@@ -223,10 +222,10 @@ def pays_table(verdict: dict) -> pd.DataFrame:
         rows.append(
             {
                 "configuration": name,
-                **{answer: int(counts.get(answer, 0)) for answer in (YES, NO, NONE, UNDECIDED)},
+                **{answer: int(counts.get(answer, 0)) for answer in (YES, NO, NO_DIFFERENCE, UNDECIDED)},
             }
         )
-    return pd.DataFrame(rows, columns=["configuration", YES, NO, NONE, UNDECIDED])
+    return pd.DataFrame(rows, columns=["configuration", YES, NO, NO_DIFFERENCE, UNDECIDED])
 
 
 def readme_section(verdict: dict) -> str:

@@ -6,53 +6,51 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analyse import compare_runs, machines
+from runners.analyse import compare_runs, inference, machines, step_cost
 from runners.commands import compare as compare_command
 from runners.core.errors import UserError
 from runners.report.chapters import reproduction as reproduction_chapter
 
 
-def costs(**figures):
-    point = {"configuration": "a", "workload": "chat", "concurrency": 1}
-    whole = {f"{n}{end}": float("nan") for n in compare_runs.RATIOS for end in ("", "_lo", "_hi")}
-    return pd.DataFrame([point | whole | {"unit": "requests within the run", "n_repeats": 1} | figures])
+def costs(ratio=float("nan"), error=float("nan"), df=0.0, campaigns=1, pays="undecided", campaign_error=float("nan")):
+    """One point of step_cost.step_costs; only its throughput ratio is known."""
+    point = {"configuration": "a", "workload": "chat", "concurrency": 1, "n_campaigns": campaigns, "pays": pays}
+    row = {f"{n}{end}": float("nan") for n in compare_runs.RATIOS for end in step_cost.ENDS}
+    low, high = inference.Estimate(np.log(ratio), error, df).interval()
+    own = (ratio, low, high, error, df, campaign_error, 4.0)
+    return pd.DataFrame([point | row | dict(zip((f"speed_up{e}" for e in step_cost.ENDS), own, strict=True))])
 
 
 @pytest.mark.parametrize(
-    "b, outcome",
+    ("ratio", "error", "df", "outcome"),
     [
-        ((1.2, 1.1, 1.3), compare_runs.AGREE),
-        ((1.5, 1.4, 1.6), compare_runs.DIFFER),
-        ((1.2, None, None), compare_runs.UNDECIDED),
+        (1.20, 0.03, 20, compare_runs.AGREE),
+        (1.40, 0.03, 20, compare_runs.DIFFER),
+        (1.40, 0.03, 1, compare_runs.AGREE),  # as far apart, but hardly anything is known of the noise
+        (1.20, float("nan"), 0, compare_runs.UNDECIDED),
     ],
 )
-def test_ratios_agree_where_their_intervals_overlap(b, outcome):
-    def side(v):
-        return costs(speed_up=v[0], speed_up_lo=v[1], speed_up_hi=v[2])
-
-    found = compare_runs.pairs(side((1.25, 1.15, 1.35)), side(b))
+def test_ratios_are_tested_for_a_difference(ratio, error, df, outcome):
+    found = compare_runs.pairs(costs(1.25, 0.03, 20), costs(ratio, error, df))
     assert list(found["outcome"]) == [outcome] and "ratios agree" in reproduction_chapter.agreement_sentence(found)
-    assert list(reproduction_chapter.pairs_table(found, "A", "B")["B / A"]) == [f"{b[0] / 1.25:.2f}"]
+    assert list(reproduction_chapter.pairs_table(found, "A", "B")["B / A"]) == [f"{ratio / 1.25:.2f}"]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "outcome"),
-    [
-        # A mean of four repeats reaches from 0.9 to 1.1 or so: one repeat more may lie sqrt(5) times as far.
-        ((1.0, 0.9, 1.1), (1.2, 1.19, 1.21), compare_runs.AGREE),
-        ((1.0, 0.9, 1.1), (1.3, 1.29, 1.31), compare_runs.DIFFER),
-        ((1.0, 0.9, 1.1), (0.8, None, None), compare_runs.AGREE),
-        ((1.0, 0.9, 1.1), (0.75, None, None), compare_runs.DIFFER),
-    ],
-)
-def test_a_side_of_one_repeat_is_judged_by_the_scatter_of_the_others_repeats(a, b, outcome):
-    names = ("speed_up", "speed_up_lo", "speed_up_hi")
-    full = costs(unit="repeats", n_repeats=4, **dict(zip(names, a, strict=True)))
-    quick = costs(**dict(zip(names, b, strict=True)))
-    for pair in ((full, quick), (quick, full)):
-        found = compare_runs.pairs(*pair)
-        assert list(found["outcome"]) == [outcome] and list(found["judged"]) == [compare_runs.SCATTER]
-    assert "1 of them judged by the scatter" in reproduction_chapter.agreement_sentence(found)
+def test_the_variance_of_campaigns_is_used_where_a_side_knows_it():
+    one, several = costs(1.25, 0.02, 20), costs(1.45, 0.02, 20, campaigns=3, campaign_error=0.15)
+    found = compare_runs.pairs(one, several)
+    assert list(found["outcome"]) == [compare_runs.AGREE]
+    assert list(found["judged"]) == [compare_runs.WITH_CAMPAIGNS]
+    without = compare_runs.pairs(one, costs(1.45, 0.02, 20))
+    assert list(without["outcome"]) == [compare_runs.DIFFER] and list(without["judged"]) == [compare_runs.WITHOUT]
+    assert compare_runs.WITHOUT in reproduction_chapter.agreement_sentence(without)
+
+
+def test_yes_against_no_is_counted_and_chance_is_said():
+    found = compare_runs.pairs(costs(1.3, 0.02, 20, pays="yes"), costs(0.8, 0.02, 20, pays="no"))
+    said = reproduction_chapter.agreement_sentence(found)
+    assert "1 answers contradict" in said and "about 0.1 would by chance" in said
+    assert compare_runs.by_chance(found) == pytest.approx(0.05)
 
 
 def test_runs_without_a_point_in_common_say_so(tmp_path):

@@ -47,7 +47,7 @@ def test_one_start_and_nothing_to_pool_is_undecided():
 
 def test_an_earlier_campaigns_variances_may_stand_in():
     starts = [[0.5, 0.5, 0.51]]
-    earlier = inference.Variances(between=0.05**2, between_df=20, within=0.02**2, within_df=50, per_start=1 / 3)
+    earlier = inference.pooled([[[0.05], [-0.05], [0.02]] for _ in range(10)])
     found = inference.estimate(starts, inference.joined(inference.pooled([starts]), earlier))
     low, high = found.interval()
     assert low < found.ratio < high and found.answer(0.03) == inference.YES
@@ -94,6 +94,13 @@ def test_five_looks_have_the_published_bounds():
 
 def test_one_look_is_an_ordinary_interval():
     assert repeated_looks.looks((1.0,)) == pytest.approx((0.95,), abs=0.001)
+    assert repeated_looks.level(1, 1) == pytest.approx(0.95, abs=0.001)
+
+
+def test_early_spending_is_near_pococks_rule():
+    """Lan and DeMets' second function at five equal looks, 5% two-sided: 2.438, 2.427, 2.410, 2.397, 2.386."""
+    bounds = [stats.norm.ppf((1 + repeated_looks.level(i, 5)) / 2) for i in range(1, 6)]
+    assert bounds == pytest.approx([2.438, 2.427, 2.410, 2.397, 2.386], abs=0.02)
 
 
 def test_looks_must_come_in_order():

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners.analyse import intervals, reported, results, step_cost
-from runners.core import format
+from runners.analyse import inference, metrics, reported, results, step_cost
+from runners.core import format, paths
 from runners.core.errors import UserError
 from runners.report.chapters.comparison import ratio_table
 from runners.report.chapters.verdict import step_cost_table
@@ -42,13 +42,14 @@ def test_step_cost_by_hand():
 def test_recovers_the_cost_the_ledger_was_made_with(costs, configuration, cost, workload):
     row = _at(costs, configuration, workload, 4)
     assert row.step_cost == pytest.approx(cost, rel=0.05)
-    assert row.step_cost_lo <= row.step_cost <= row.step_cost_hi
+    assert row.step_cost_lo < row.step_cost < row.step_cost_hi and row.unit == inference.STARTS
 
 
-def test_length_over_cost_is_the_decode_speed_up(costs):
+def test_length_over_cost_is_exactly_the_decode_speed_up(costs):
+    """Every method, n-gram included, and the pool: all three are means of logarithms over the same blocks."""
     known = costs[costs.step_cost.notna()]
-    # The length is pooled, the other two are means over repeats: equal up to how much the length varies.
-    assert np.allclose(known.tokens_per_step / known.step_cost, known.decode_speed_up, rtol=0.02)
+    assert set(known.method) == {"ngram", "eagle3"} and "all" in set(known.workload)
+    assert np.allclose(known.tokens_per_step / known.step_cost, known.decode_speed_up, rtol=1e-12)
 
 
 def test_untrained_pays_its_whole_overhead(costs):
@@ -63,13 +64,22 @@ def test_void_repeat_is_left_out(costs):
     assert row.step_cost == pytest.approx(1.25, rel=0.05)
 
 
-@pytest.mark.slow
-def test_within_the_run(tmp_path):
+def test_one_start_and_no_earlier_campaign_is_undecided(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "PUBLISHED_RUNS", tmp_path / "none")
     runs = synthetic_runs.write(tmp_path, repeats=1, prompts=16)
     costs = step_cost.step_costs(results.cells(runs, PROFILE), results.requests(runs, PROFILE))
     row = _at(costs, "llamacpp-ngram", "edit", 4)
-    assert row.unit == intervals.WITHIN_RUN and row.step_cost_lo < row.step_cost < row.step_cost_hi
+    assert row.unit == inference.NOTHING and np.isnan(row.step_cost_lo) and np.isnan(row.speed_up_lo)
     assert row.tokens_per_step / row.step_cost == pytest.approx(row.decode_speed_up)
+    assert set(costs.pays) == {inference.UNDECIDED} and costs.p.isna().all()
+
+
+def test_an_answer_needs_its_table_too(costs):
+    """yes and no hold with the false discovery rate kept over all points; p and pays are of one model."""
+    clear = costs[costs.pays.isin((inference.YES, inference.NO))]
+    assert len(clear) and (clear.q <= 0.05).all() and (clear.p <= clear.q).all()
+    yes = costs[costs.pays == inference.YES]
+    assert (yes.speed_up_lo > 1 + step_cost.MARGIN).all()
 
 
 @pytest.mark.slow
@@ -83,7 +93,7 @@ def test_without_a_base_there_is_no_ratio(frames):
 
 def test_ledger_medians_stand_in_for_missing_requests(frames):
     cells, requests = frames
-    tpot = step_cost.decode_tpot(cells, requests.iloc[0:0])
+    tpot = metrics.decode_tpot(cells, requests.iloc[0:0])
     assert tpot.tolist() == cells.tpot_ms_p50.tolist()
 
 

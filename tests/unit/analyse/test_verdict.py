@@ -6,8 +6,7 @@ import math
 import pytest
 import synthetic_runs
 
-from runners.analyse import results, step_cost
-from runners.analyse.intervals import Interval
+from runners.analyse import inference, results, step_cost
 from runners.analyse.verdict import decide, explain, store
 from runners.core import format
 from runners.core.errors import UserError
@@ -25,21 +24,6 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(runs):
     return decide.of(runs, PROFILE)
-
-
-@pytest.mark.parametrize(
-    ("triple", "answer"),
-    [
-        ((1.2, 1.1, 1.3), explain.YES),
-        ((0.8, 0.7, 0.9), explain.NO),
-        ((1.2, 0.9, 1.5), explain.UNDECIDED),
-        ((1.0, 0.99, 1.01), explain.NONE),
-        ((1.02, 1.005, 1.05), explain.UNDECIDED),  # above 1, but by less than the margin
-        ((1.2, math.nan, math.nan), explain.UNDECIDED),
-    ],
-)
-def test_answer(triple, answer):
-    assert explain.pays(Interval(*triple, 5), margin=0.03) == answer
 
 
 def _row(**changed):
@@ -126,10 +110,10 @@ def test_best_per_use(found):
 
 def test_points_answer_and_reason(found):
     points = {(p["configuration"], p["workload"], p["concurrency"]): p for p in found["points"]}
-    assert points["llamacpp-eagle3-untrained", "chat", 1]["pays"] == explain.NO
+    assert points["llamacpp-eagle3-untrained", "chat", 1]["pays"] == inference.NO
     assert "nothing accepted" in points["llamacpp-eagle3-untrained", "chat", 1]["cause"]
-    assert points["vllm-ngram", "edit", 1]["pays"] == explain.YES
-    assert points["llamacpp-ngram", "chat", 1]["pays"] == explain.NO
+    assert points["vllm-ngram", "edit", 1]["pays"] == inference.YES
+    assert points["llamacpp-ngram", "chat", 1]["pays"] == inference.NO
 
 
 def test_what_is_missing_is_said(found):
