@@ -49,8 +49,8 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, margin: float | None
     tokens_per_step / r; speed_up: output throughput over the engine's base; stream_speed_up: speed of a stream over the
     base's; each of FIGURES with `_lo`, `_hi`, and the standard error of its logarithm (`_error`) on `_df` degrees of
     freedom; no bounds where the error is not known. `_campaign_error`, `_campaign_df`: the same of the mean of a single
-    campaign, among all campaigns; NaN where no comparison of the engine holds two. The pool is the mean of the workloads'
-    logarithms.
+    campaign, among all campaigns; NaN where no comparison of the engine holds two. The pool is the mean of the
+    workloads' logarithms.
 
     p, q, pays: of speed_up (`multiple_comparisons.answered`); level: of the intervals; n_starts, n_blocks, n_campaigns:
     what speed_up rests on; unit: its outer unit. margin: a share; the profile's by default. ceiling: K + 1, what a
