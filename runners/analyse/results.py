@@ -5,6 +5,7 @@ its reasons, and a configuration without a ledger is a row of `statuses` that sa
 """
 
 import functools
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -84,9 +85,10 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
+def cells(runs_root: str | Path, profile: str, loads: Collection[str] = ("closed",)) -> pd.DataFrame:
     """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if none.
 
+    loads: "closed" and "open" loops; a speed under one is no speed under the other, so open ones are asked for by name.
     Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts`, `reason` (the
     reasons as one text) and `most_starts` (the most starts of the row's campaign; NaN where it is not known). Raises
     UserError for a line that cannot be read or has another schema version.
@@ -95,7 +97,7 @@ def cells(runs_root: str | Path, profile: str) -> pd.DataFrame:
     for folder in folders(runs_root, profile):
         path = folder / "cells.jsonl"
         if path.is_file():
-            rows += resolve(ledger_lines(path))
+            rows += resolve([row for row in ledger_lines(path) if row.get("load", "closed") in loads])
     known = [*FIXED, *EXTRA, "attempts"]
     extra = sorted({name for row in rows for name in row} - set(known))
     frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)

@@ -37,7 +37,7 @@ class Clock:
             for configuration in profile.configurations:
                 ledger = Ledger(root / profile.name / configuration)
                 for row in ledger.rows():
-                    if row["status"] == "ok":
+                    if row["status"] == "ok" and row.get("load", "closed") == "closed":
                         cell = (configuration, row["workload"], row["concurrency"])
                         self._cells.setdefault(cell, []).append((row["output_tokens"], row["seconds"]))
                 for start in ledger.starts():

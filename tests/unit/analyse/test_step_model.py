@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analyse import crossover, goodput, load_simulation, multiple_comparisons, results, step_model, step_points
+from runners.analyse import crossover, load_simulation, multiple_comparisons, results, step_model, step_points
 from runners.claims import named_values, next_steps
 from runners.core.errors import UserError
 from runners.measure import gates
 from runners.profiles import prompts
-from runners.profiles.latency import LatencyLimits
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.report.chapters.payoff import crossover as crossover_chapter
@@ -106,20 +105,6 @@ def test_speculation_stops_paying_where_the_accept_length_meets_break_even():
     )
     table = crossover_chapter.crossovers_table({"vllm": (model, made())})
     assert set(table["configuration"]) == {"k1", "k3"}
-
-
-def test_goodput_counts_only_answers_within_the_limits():
-    cells = pd.DataFrame(
-        [{"key": "a", "status": "ok", "configuration": "x", "engine": "e", "method": "none", "workload": "chat",
-          "concurrency": 1, "seconds": 10.0, "output_tokens_per_second": 20.0, "repeat": 0, "k": None,
-          "capped_at": None, "stream_tokens_per_second_p50": 90.0, "ttft_ms_p50": 100.0, "tpot_ms_p50": 10.0}]
-    )  # fmt: skip
-    requests = pd.DataFrame(
-        [{"key": "a", "prompt_id": p, "sent_s": 0.0, "first_token_s": first, "last_token_s": first + 1,
-          "output_tokens": 101, "error": None} for p, first in (("p", 0.1), ("q", 5.0))]
-    )  # fmt: skip
-    row = goodput.table(cells, requests, LatencyLimits(ttft_ms=1000, tpot_ms=50)).iloc[0]
-    assert row.goodput == pytest.approx(10.1) and row.met == 0.5
 
 
 @pytest.mark.parametrize(

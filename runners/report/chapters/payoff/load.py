@@ -17,6 +17,7 @@ class Data:
     """What the chapter shows."""
 
     cells: pd.DataFrame
+    every_load: pd.DataFrame  # `cells`, and those of open loops
     requests: pd.DataFrame
     pairs: pd.DataFrame  # examples.beside_base
     models: step_model.Models  # the step model of each engine, with its points
@@ -49,6 +50,7 @@ def load(runs: str | Path, profile: str) -> Data:
     plan = profiles_load.load_if_known(profile)
     return Data(
         cells,
+        results.cells(runs, profile, loads=("closed", "open")),
         requests,
         examples.beside_base(cells),
         step_model.models(measured),
