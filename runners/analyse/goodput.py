@@ -58,7 +58,7 @@ def needed(cells: pd.DataFrame, requests: pd.DataFrame, limits: LatencyLimits) -
     good = good.assign(load=load, rate=good.rate.astype(float) if "rate" in good else np.nan)
     good = good[["key", *WHO, *LOAD]].assign(point=good.groupby([*WHO, *LOAD], dropna=False).ngroup())
     rows = requests[["key"]].assign(
-        role=requests.role.fillna("timed") if "role" in requests else "timed",
+        role=requests.role.astype(object).fillna("timed") if "role" in requests else "timed",
         needed=_needed(requests, limits),
     )
     joined = good.merge(rows, on="key")
