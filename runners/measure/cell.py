@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import numpy as np
-
 from runners.core import progress, provenance, redact
 from runners.measure import cell_key, gates
 from runners.measure.cell_context import CellContext
 from runners.measure.cell_row import CellRow
 from runners.measure.client import Loop, Result
-from runners.measure.judge import judge
+from runners.measure.judge import compared, judge
 from runners.measure.observation import Observation, observe
 from runners.measure.speeds import rounded, speeds
+from runners.measure.text_gates import mean_share
 from runners.profiles import points
 from runners.profiles.points import Point
 from runners.serve.running_server import RunningServer
@@ -24,10 +23,7 @@ def measure(context: CellContext, server: RunningServer, point: Point) -> tuple[
     """
     label, name = points.label(context.name, point), context.name
     progress.emit("cell", label=label, state="begins", configuration=name)
-    seen = observe(context, server, point)
-    # Before judging: the floors of equal text hold for all answers of a configuration so far, these included.
-    context.to_base += seen.to_base
-    context.to_reference += seen.to_reference
+    seen = compared(observe(context, server, point), context)
     reasons = judge(seen, context, point)
     row = measured_row(context, point, seen, reasons)
     seconds = seen.loop.seconds
@@ -56,8 +52,11 @@ def measured_row(context: CellContext, point: Point, seen: Observation, reasons:
         started_at=seen.started_at,
         running_peak=seen.running_peak,
         capped_at=gates.capped_at(point.concurrency, context.chosen.max_running_requests),
-        equal_prefix_share=rounded(np.mean(seen.to_base)) if seen.to_base else None,
-        reference_share=rounded(np.mean(seen.to_reference)) if seen.to_reference else None,
+        equal_prefix_share=rounded(mean_share(seen.to_base)),
+        answers_compared=len(seen.to_base) or None,
+        answers_that_differ=sum(c.differs for c in seen.to_base) if seen.to_base else None,
+        early_differences=sum(c.early for c in seen.to_base) if seen.to_base else None,
+        reference_share=rounded(mean_share(seen.to_reference)),
         distinct_bigram_ratio=rounded(seen.distinct_bigrams),
         # Unknown for an attached server: its own processes cannot be distinguished from others.
         neighbour_cores=None if seen.attached else rounded(seen.neighbour_cores),

@@ -13,10 +13,13 @@ from runners.core import progress
 from runners.core.errors import UserError
 from runners.engines.registry import engine
 from runners.measure import reference_answers
+from runners.measure.base_answers import BaseAnswers, Text, of_ledger
 from runners.measure.client import Job, body, closed_loop
 from runners.measure.estimate import WARM_UP_TOKENS
 from runners.measure.ledger import Ledger
+from runners.measure.machine_state import MachineState
 from runners.profiles import methods, prompts
+from runners.profiles.gate_limits import Gates
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
 from runners.profiles.prompts import Prompt, PromptSet
@@ -31,7 +34,7 @@ SETTLE_SECONDS = 5.0  # the longest wait for a server to come to rest
 
 @dataclass
 class CellContext:
-    """What all cells of one configuration share. `to_base` and `to_reference` grow with each cell that is measured."""
+    """What all cells of one configuration share. `base_answers` and `machine` grow with the cells that are measured."""
 
     profile: Profile
     name: str  # the configuration's
@@ -40,13 +43,11 @@ class CellContext:
     prompt_sets: dict[str, PromptSet]
     reader: ModuleType  # of the engine's log and metrics
     request_fields: dict[str, Any] = field(default_factory=dict)  # that this engine needs beside the usual ones
-    reference_texts: dict[str, list[str]] = field(default_factory=dict)  # prompt id -> the reference model's answer
+    reference_texts: dict[str, list[Text]] = field(default_factory=dict)  # prompt id -> the reference model's answer
     base: str | None = None  # the configuration of the same engine without speculation
-    base_texts: dict[str, list[str]] = field(default_factory=dict)  # prompt id -> its distinct answers
+    base_answers: BaseAnswers = field(default_factory=BaseAnswers)  # what it answered in cells that are ok
     machine_gflops: float | None = None  # machine_speed.gflops, before this server started
-    # Shares of equal prefix of every answer so far: a floor judges all of them, not one cell's few.
-    to_base: list[float] = field(default_factory=list)
-    to_reference: list[float] = field(default_factory=list)
+    machine: MachineState = field(default_factory=lambda: MachineState(Gates()))  # one for all of a campaign
     # One client for all polls: making one costs as much CPU as several tokens of a small model.
     _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=5, trust_env=False), repr=False)
 
@@ -78,9 +79,10 @@ class CellContext:
         """A request for each prompt, in this engine's form."""
         # An attached server may have a name of its own for the target.
         model = (self.chosen.attach.model if self.chosen.attach else None) or self.profile.target.name
-        temperature = self.profile.workload.temperature
+        workload, extra = self.profile.workload, self.request_fields
         return [
-            Job(p.id, body(model, list(p.messages), output_tokens, temperature, self.request_fields)) for p in to_send
+            Job(p.id, body(model, list(p.messages), output_tokens, workload.temperature, extra, workload.ends))
+            for p in to_send
         ]
 
     def warm_up(self, server: RunningServer, point: Point) -> str | None:
@@ -136,13 +138,17 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path, todo: l
         request_fields=dict(engine(chosen.engine).request_fields),
         reference_texts=_reference_texts(profile, prompt_sets, todo),
         base=base,
-        base_texts=_base_texts(Ledger(runs / profile.name / base)) if base is not None and base != name else {},
+        base_answers=of_ledger(Ledger(runs / profile.name / base))
+        if base is not None and base != name
+        else BaseAnswers(),
+        machine=MachineState(profile.gates),
     )
 
 
-def _reference_texts(profile: Profile, prompt_sets: dict[str, PromptSet], todo: list[Point]) -> dict[str, list[str]]:
+def _reference_texts(profile: Profile, prompt_sets: dict[str, PromptSet], todo: list[Point]) -> dict[str, list[Text]]:
     """The reference model's answer to every prompt of the points; none where the profile compares with none."""
-    if profile.gates.equal_to_reference_floor is None:
+    # Its answers are greedy: nothing to compare sampled ones with.
+    if profile.gates.equal_to_reference_floor is None or profile.workload.temperature > 0:
         return {}
     folder = model_files.files(profile, None, progress.say).folder
     if folder is None:
@@ -152,11 +158,4 @@ def _reference_texts(profile: Profile, prompt_sets: dict[str, PromptSet], todo: 
     needed = {p.id: p for point in todo for p in point.prompts(prompt_sets[point.workload])}
     with progress.span("reference"):
         found = reference_answers.answers(folder, needed.values(), profile.workload.output_tokens, progress.say)
-    return {prompt: [text] for prompt, text in found.items()}
-
-
-def _base_texts(base: Ledger) -> dict[str, list[str]]:
-    """The base's answers that passed its own gates: two wrong engines must not confirm each other."""
-    requests, finished = base.requests(), base.finished()
-    good = requests[requests["error"].isna() & requests["key"].isin(finished)]
-    return {prompt: sorted(set(texts)) for prompt, texts in good.groupby("prompt_id")["text"]}
+    return {prompt: [Text(text)] for prompt, text in found.items()}

@@ -52,6 +52,8 @@ def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, A
     if point.rate is not None:
         # An open loop: requests arrive at this rate. A closed loop's key names neither, as before there were rates.
         facts |= {"load": "open", "rate": point.rate, "seconds": point.seconds}
+    if profile.workload.ends != "fixed":
+        facts["ends"] = profile.workload.ends
     return facts | {
         "profile": profile.name,
         "configuration": configuration,

@@ -95,7 +95,10 @@ class CellRow(BaseModel):
     # What the gates looked at, so that a reader can set other limits.
     running_peak: Amount | None = None  # most requests that the server ran at once
     capped_at: Count | None = None  # the server's cap where it is below the concurrency
-    equal_prefix_share: Share | None = None  # of the base's answer, mean over answers
+    equal_prefix_share: Share | None = None  # of the base's answer (its first 256 characters), mean over answers
+    answers_compared: Count | None = None  # answers of which a text of the base is known
+    answers_that_differ: Count | None = None  # of those: anywhere up to where the shorter one ends
+    early_differences: Count | None = None  # of those: within the first 20 characters
     reference_share: Share | None = None  # of the reference model's answer, mean over answers
     distinct_bigram_ratio: Share | None = None  # 1: no pair of words stands twice in an answer
     neighbour_cores: Amount | None = None  # cores used by other processes

@@ -194,18 +194,25 @@ def _fill(result: Result, answer: token_times.Answer) -> None:
 
 
 def body(
-    model: str, messages: list[dict[str, Any]], output_tokens: int, temperature: float, extra: dict[str, Any]
+    model: str,
+    messages: list[dict[str, Any]],
+    output_tokens: int,
+    temperature: float,
+    extra: dict[str, Any],
+    ends: str = "fixed",
 ) -> dict[str, Any]:
     """A streaming chat request of exactly `output_tokens` tokens that ends with the engine's token counts (`usage`).
 
-    extra: fields that an engine needs beside the usual ones.
+    extra: fields that an engine needs beside the usual ones. ends: "natural" lets the answer end by itself before.
     """
+    # All configurations answer with equally many tokens, or their times would not compare.
+    whole: dict[str, Any] = {} if ends == "natural" else {"ignore_eos": True}
     return {
         "model": model,
         "messages": messages,
         "max_tokens": output_tokens,
         "temperature": temperature,
-        "ignore_eos": True,  # all configurations answer with equally many tokens, or their times would not compare
+        **whole,
         "stream": True,
         "stream_options": {"include_usage": True},
     } | extra

@@ -7,16 +7,14 @@ beside it, so that a reader can set another limit.
 import math
 
 from runners.core.acceptance_math import accept_length
-from runners.measure.client import Result
-from runners.profiles.schema import Gates
+from runners.measure.client import CUT, RAMP, TIMED, Result
 
 HEADROOM = 5  # how many times its rate the client must be able to take
-MANY_ANSWERS = 16  # fewer answers are held to a lower floor of equal text
 LIVELOCK_CORES = 0.5  # a server that waits uses far less, one that spins at least one core
 SYNTHETIC_TOLERANCE = 0.1  # a cell holds some hundred steps: their mean scatters by a few per cent
 LATE_MS = 50.0  # a reader notices no delay of the first token below it; latencies count from the intended time
 TOKEN_TOLERANCE = 0.05  # engines count a token or two beside what they send; another client's load is more
-NOT_QUIET = "the machine was not quiet"
+OCCUPANCY = 0.95  # of C: mean requests in flight in a window
 
 
 def completed(results: list[Result], sent: int) -> str | None:
@@ -25,7 +23,8 @@ def completed(results: list[Result], sent: int) -> str | None:
     failed = [r for r in results if r.error is not None]
     if failed:
         return f"{len(failed)} of {sent} requests failed, first: {failed[0].error}"
-    return None if len(results) == sent else f"{len(results)} of {sent} requests were sent"
+    asked = sum(r.role != RAMP for r in results)
+    return None if asked >= sent else f"{asked} of {sent} requests were sent"
 
 
 def produced_tokens(results: list[Result], server_cores: float | None) -> str | None:
@@ -40,15 +39,27 @@ def produced_tokens(results: list[Result], server_cores: float | None) -> str | 
     return "stall: no token, and the server did nothing"
 
 
-def counted(results: list[Result], expected_tokens: int) -> str | None:
-    """Every answer carries the engine's own token count (`usage`), and has as many tokens as were requested."""
-    if any(r.count_source != "usage" or r.output_tokens is None for r in results):
+def counted(results: list[Result], expected_tokens: int, natural_ends: bool = False) -> str | None:
+    """Every answer in full carries the engine's own token count (`usage`), and has as many tokens as were requested.
+
+    natural_ends: an answer may end by itself, so that it has 1 to `expected_tokens` tokens. A ramp's answers are
+    shorter by design, and a cut one has no end.
+    """
+    if any(r.count_source != "usage" or r.output_tokens is None for r in results if r.role != CUT):
         return "an answer carried no token count (`usage`)"
-    short = [r for r in results if r.output_tokens != expected_tokens]
-    if short:
-        first = f"{short[0].prompt_id} has {short[0].output_tokens}"
-        return f"{len(short)} answers are not {expected_tokens} tokens long ({first}): ignore_eos did not hold"
-    return None
+    whole = [r for r in results if r.role == TIMED]
+    if natural_ends:
+        wrong = [r for r in whole if not 1 <= (r.output_tokens or 0) <= expected_tokens]
+        # Shorter, and the engine does not say that the answer ended: it was lost on the way.
+        wrong += [r for r in whole if 1 <= (r.output_tokens or 0) < expected_tokens and r.finish_reason != "stop"]
+        what = f"1 to {expected_tokens} tokens long with an end of their own"
+    else:
+        wrong = [r for r in whole if r.output_tokens != expected_tokens]
+        what = f"{expected_tokens} tokens long"
+    if not wrong:
+        return None
+    first = f"{wrong[0].prompt_id} has {wrong[0].output_tokens}"
+    return f"{len(wrong)} answers are not {what} ({first})" + ("" if natural_ends else ": ignore_eos did not hold")
 
 
 def counts_agree(server_tokens: int | None, client_tokens: int) -> str | None:
@@ -71,60 +82,6 @@ def synthetic_accept_length_held(wanted: float | None, steps: int | None, accept
     return None
 
 
-def distinct_bigrams(texts: list[str]) -> float | None:
-    """Distinct neighbouring word pairs over all pairs, averaged over the answers; 1 means no repetition.
-
-    None when no answer has four pairs: too few to call a repetition.
-    """
-    ratios = []
-    for text in texts:
-        words = text.split()
-        pairs = list(zip(words, words[1:], strict=False))
-        if len(pairs) >= 4:
-            ratios.append(len(set(pairs)) / len(pairs))
-    return sum(ratios) / len(ratios) if ratios else None
-
-
-def language(ratio: float | None, floor: float) -> str | None:
-    """Output is language, not a loop: a loop of two tokens inflates acceptance."""
-    if ratio is None:
-        return "the answers hold no words to judge"
-    return f"answers repeat themselves: distinct bigrams {ratio:.2f}, floor {floor:.2f}" if ratio < floor else None
-
-
-def prefix_share(text: str, other: str) -> float:
-    """Characters the two have in common from the start, over the shorter one; 1.0 when both are empty."""
-    shorter = min(len(text), len(other))
-    if shorter == 0:
-        return 1.0 if text == other else 0.0
-    same = next((i for i in range(shorter) if text[i] != other[i]), shorter)
-    return same / shorter
-
-
-def equal_shares(results: list[Result], expected: dict[str, list[str]]) -> list[float]:
-    """Share of equal prefix of each answer that has an expected text (`expected`: prompt id -> texts).
-
-    Where several are expected, the nearest counts: INT4 kernels answer one prompt differently at another
-    batch size, so a base configuration has more than one right answer of its own.
-    """
-    judged = [r for r in results if r.error is None and expected.get(r.prompt_id)]
-    return [max(prefix_share(r.text, text) for text in expected[r.prompt_id]) for r in judged]
-
-
-def same_text(shares: list[float], floor: float | None, whose: str) -> str | None:
-    """At temperature 0 answers are equal up to numeric ties; a low share means another model is served.
-
-    Judged on all answers of a configuration so far: one early tie among three prompts proves nothing, so the
-    floor rises with their number and is full at MANY_ANSWERS.
-    """
-    if not shares or floor is None:
-        return None
-    share, limit = sum(shares) / len(shares), floor * min(1.0, len(shares) / MANY_ANSWERS)
-    if share >= limit:
-        return None
-    return f"answers differ from {whose}: equal prefix {share:.2f} over {len(shares)} answers, floor {limit:.2f}"
-
-
 def capped_at(concurrency: int, cap: int) -> int | None:
     """The server's cap on running requests where it is below the concurrency; None elsewhere."""
     return cap if cap < concurrency else None
@@ -139,6 +96,16 @@ def held_concurrency(peak: float | None, concurrency: int, cap: int) -> str | No
     if peak > concurrency:
         return f"the server ran {peak:.0f} requests at once, more than the {concurrency} that were sent: it is shared"
     return f"the server ran {peak:.0f} requests at once, not {expected}" if peak < expected else None
+
+
+def occupied(occupancy: float | None, concurrency: int, floor: float = OCCUPANCY) -> str | None:
+    """Over the whole window C requests were in flight, or nearly: a load below C is another point's.
+
+    occupancy: mean requests in flight over C; None where there is no window to speak of (cells before there were any).
+    """
+    if occupancy is None or occupancy >= floor:
+        return None
+    return f"mean requests in flight {occupancy * concurrency:.1f} of {concurrency} ({occupancy:.2f}), floor {floor:g}"
 
 
 def client_kept_up(client_cpu_s: float, seconds: float) -> str | None:
@@ -156,18 +123,6 @@ def on_time(results: list[Result]) -> str | None:
     # The nearest rank: of fewer than 100 requests the latest one.
     p99 = late[math.ceil(0.99 * len(late)) - 1]
     return f"the client sent requests late: {p99:.0f} ms at p99, limit {LATE_MS:.0f} ms" if p99 > LATE_MS else None
-
-
-def quiet(neighbour_cores: float, steal_share: float, limits: Gates) -> str | None:
-    """Nobody else used the machine: neither other processes nor, in a virtual machine, its host."""
-    if not limits.check_neighbours:
-        return None
-    if neighbour_cores > limits.neighbour_cores_ceiling:
-        ceiling = limits.neighbour_cores_ceiling
-        return f"{NOT_QUIET}: other work used {neighbour_cores:.2f} cores, ceiling {ceiling:.2f}"
-    if steal_share > limits.steal_ceiling:
-        return f"{NOT_QUIET}: steal {steal_share:.1%}, ceiling {limits.steal_ceiling:.0%}"
-    return None
 
 
 def time_passed(output_tokens: int, tpot_ms: float | None) -> str | None:

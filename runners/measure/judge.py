@@ -1,19 +1,36 @@
 """Is a cell good? Every reason why it is not, in words, from what was seen of it."""
 
+from dataclasses import replace
+
 from runners.core import redact
-from runners.measure import gates
+from runners.measure import gates, sampled_gates, text_gates
 from runners.measure.cell_context import CellContext
 from runners.measure.client import CUT, TIMED
 from runners.measure.observation import Observation
-from runners.measure.speeds import speeds
+from runners.measure.speeds import occupancy, speeds
+from runners.profiles import methods
 from runners.profiles.points import Point
 
 
-def judge(seen: Observation, context: CellContext, point: Point) -> list[str]:
-    """The reasons why the cell is void; empty when it is ok.
+def compared(seen: Observation, context: CellContext) -> Observation:
+    """The observation with its answers beside those of the base and of the reference model.
 
-    The texts are judged on `context.to_base` and `context.to_reference`, which hold this cell's answers already.
+    Nothing at a temperature above 0. Where both sides of a block are measured, the base's answers of that block
+    must be in `context.base_answers` first: they are the ones made at the same batch size.
     """
+    if context.profile.workload.temperature > 0:
+        return seen
+    # The reference model's texts go on behind the end of text: only what comes before an answer's end is compared.
+    as_far = [replace(r, finish_reason=None) for r in seen.results]
+    return replace(
+        seen,
+        to_base=text_gates.compare_all(seen.results, context.base_answers.texts),
+        to_reference=text_gates.compare_all(as_far, context.reference_texts),
+    )
+
+
+def judge(seen: Observation, context: CellContext, point: Point) -> list[str]:
+    """The reasons why the cell is void; empty when it is ok. `seen` comes from `compared`."""
     reasons = [
         *counter_reasons(seen, context),
         f"the server died: {redact.without_home(seen.death)}" if seen.death else None,
@@ -21,10 +38,10 @@ def judge(seen: Observation, context: CellContext, point: Point) -> list[str]:
         gates.synthetic_accept_length_held(
             context.chosen.forced_accept_length, seen.counts.steps, seen.counts.accepted
         ),
-        *text_reasons(seen, context),
+        *text_reasons(seen, context, point),
         # An attached server's processes are not known to us: its own work would count as a neighbour's.
-        None if seen.attached else gates.quiet(seen.neighbour_cores, seen.steal_share, context.profile.gates),
-        *speculation_reasons(seen, context),
+        None if seen.attached else context.machine.cell(context.name, seen.neighbour_cores, seen.steal_share),
+        *speculation_reasons(seen, context, point),
         gates.time_passed(context.profile.workload.output_tokens, speeds(seen.loop)["tpot_ms_p50"]),
     ]
     return [reason for reason in reasons if reason]
@@ -45,11 +62,14 @@ def request_reasons(seen: Observation, context: CellContext, point: Point) -> li
     """Was every request answered in full, at the concurrency that the cell is about, by a client that kept up?"""
     if point.rate is not None:
         return rate_reasons(seen, context, point)
-    answered = [r for r in seen.results if r.error is None]
+    answered, workload = [r for r in seen.results if r.error is None], context.profile.workload
+    # Without a window there is nothing to be outside of: the loop's ramps are in its figures, as they always were.
+    held = occupancy(seen.loop, point.concurrency)
     return [
         gates.completed(seen.results, point.requests),
         gates.produced_tokens(seen.results, seen.server_cores) if seen.death is None else None,
-        gates.counted(answered, context.profile.workload.output_tokens),
+        gates.counted(answered, workload.output_tokens, natural_ends=workload.ends == "natural"),
+        gates.occupied(held, point.concurrency),
         gates.held_concurrency(seen.running_peak, point.concurrency, context.chosen.max_running_requests),
         # A stand-in engine is so fast that the client always is a large part of the cell.
         None if context.profile.simulated else gates.client_kept_up(seen.loop.client_cpu_s, seen.loop.seconds),
@@ -59,38 +79,62 @@ def request_reasons(seen: Observation, context: CellContext, point: Point) -> li
 def rate_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
     """Of an open loop: was every request of the window sent on time, and answered in full or cut as too late?"""
     judged = [r for r in seen.results if r.role in (TIMED, CUT)]
-    answered = [r for r in judged if r.role == TIMED and r.error is None]
+    answered, workload = [r for r in judged if r.role == TIMED and r.error is None], context.profile.workload
     return [
         gates.completed(judged, point.requests),
         gates.produced_tokens(seen.results, seen.server_cores) if seen.death is None else None,
-        gates.counted(answered, context.profile.workload.output_tokens),
+        gates.counted(answered, workload.output_tokens, natural_ends=workload.ends == "natural"),
         gates.on_time(judged),
         None if context.profile.simulated else gates.client_kept_up(seen.loop.client_cpu_s, seen.loop.seconds),
     ]
 
 
-def text_reasons(seen: Observation, context: CellContext) -> list[str | None]:
+def text_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
     """Is the output language, and the base's and the reference model's? Not judged under synthetic acceptance, where
     the output is not the model's.
     """
     if context.chosen.forced_accept_length is not None:
         return []
-    limits = context.profile.gates
+    limits, whose = context.profile.gates, f"{context.base}'s"
+    language = text_gates.language(seen.distinct_bigrams, limits.distinct_bigram_floor)
+    if context.profile.workload.temperature > 0:
+        return [language, *sampled_reasons(seen, context, point, whose)]
+    if limits.exact_text(context.chosen.engine):
+        to_base = text_gates.exact_text(seen.to_base, whose)
+    else:
+        to_base = text_gates.same_text(seen.to_base, limits.equal_to_base_floor, whose)
+    reference = limits.equal_to_reference_floor
+    to_reference = None
+    if reference is not None:
+        to_reference = text_gates.same_text(seen.to_reference, reference, "the reference model's")
+    return [language, to_base, to_reference]
+
+
+def sampled_reasons(seen: Observation, context: CellContext, point: Point, whose: str) -> list[str | None]:
+    """At a temperature above 0: do the answers come from the base's distribution, as far as one cell shows?"""
+    base = context.base_answers.samples.get((point.workload, point.concurrency), [])
+    natural = context.profile.workload.ends == "natural"
     return [
-        gates.language(seen.distinct_bigrams, limits.distinct_bigram_floor),
-        gates.same_text(context.to_base, limits.equal_to_base_floor, f"{context.base}'s"),
-        gates.same_text(context.to_reference, limits.equal_to_reference_floor, "the reference model's"),
+        sampled_gates.same_lengths(seen.results, base, whose) if natural else None,
+        sampled_gates.same_language(seen.results, base, whose),
     ]
 
 
-def speculation_reasons(seen: Observation, context: CellContext) -> list[str | None]:
+def speculation_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
     """Does the server speculate, and is there anything to compare its answers with?"""
     reasons: list[str | None] = []
     if context.drafts_every_step and context.counts_in_metrics and not seen.counts.drafted:
         # llama.cpp serves on, healthy and without speculation, when it cannot use the drafter.
         reasons.append("no token was drafted: the server does not speculate")
+    if context.drafts and not methods.method(context.method).tree:
+        # Of a tree of drafts K is not the longest chain.
+        counts = seen.counts
+        reasons.append(sampled_gates.possible_accept_length(counts.steps, counts.accepted, context.chosen.k))
     judged = context.chosen.forced_accept_length is None
-    nothing_to_compare = not seen.to_base and context.profile.gates.equal_to_reference_floor is None
-    if context.drafts and judged and nothing_to_compare:
+    if context.profile.workload.temperature > 0:
+        compares = bool(context.base_answers.samples.get((point.workload, point.concurrency)))
+    else:
+        compares = bool(seen.to_base) or context.profile.gates.equal_to_reference_floor is not None
+    if context.drafts and judged and not compares:
         reasons.append("there is no base answer and no reference to compare with: measure the base first")
     return reasons

@@ -12,11 +12,12 @@ from runners.core import machine_speed, progress, redact
 from runners.core.errors import UserError
 from runners.core.locks import alone
 from runners.core.paths import BUILD
-from runners.measure import cell_context, cell_key, gates, start_record
+from runners.measure import cell_context, cell_key, start_record
 from runners.measure.cell import measure as measure_cell
 from runners.measure.cell import never_measured_row
 from runners.measure.cell_context import CellContext
 from runners.measure.ledger import Ledger
+from runners.measure.machine_state import NOT_QUIET
 from runners.profiles import points
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
@@ -117,6 +118,8 @@ def _one_start(context: CellContext, todo: list[Point], attempt: int) -> Start:
         with running(profile, name, log) as server:
             progress.emit("span", what="start", seconds=time.perf_counter() - began, configuration=name)
             start_record.add_start(context, server)
+            if not server.attached:
+                context.machine.started(name, context.chosen.engine, server.ready_seconds, context.machine_gflops)
             _walk(context, server, start)
     except (ServerDied, ServerStalled) as error:
         if start.left == todo and not context.ledger.finished():
@@ -151,7 +154,7 @@ def _walk(context: CellContext, server: RunningServer, start: Start) -> None:
 def _measure_one(context: CellContext, server: RunningServer, point: Point) -> None:
     """Measure a cell into the ledger; once more when the machine was not quiet."""
     row, results = measure_cell(context, server, point)
-    if any(gates.NOT_QUIET in reason for reason in row.reasons or []) and server.alive():
+    if any(NOT_QUIET in reason for reason in row.reasons or []) and server.alive():
         # Noise is no fault of the configuration: both attempts stay in the ledger.
         context.ledger.append(row, results)
         row, results = measure_cell(context, server, point)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 import psutil
 
 from runners.core import gpus, provenance
-from runners.measure import gates
 from runners.measure.cell_context import CellContext
 from runners.measure.client import Loop, Result, closed_loop
 from runners.measure.monitors import NeighbourMonitor, PeakRunning
 from runners.measure.open_loop import measure_rate
+from runners.measure.text_gates import Compared, distinct_bigrams
 from runners.profiles import methods
 from runners.profiles.points import Point
 from runners.readers.records import Counters
@@ -35,9 +35,10 @@ class Observation:
     gpu: dict[str, float] | None = None  # gpus.Sampler.stop
     attached: bool = False  # a server that is not ours
     death: str | None = None  # why the server did not survive the cell; None when it did
-    distinct_bigrams: float | None = None  # gates.distinct_bigrams of the answers
-    to_base: list[float] = field(default_factory=list)  # gates.equal_shares with the base's answers
-    to_reference: list[float] = field(default_factory=list)  # ... and with the reference model's
+    distinct_bigrams: float | None = None  # text_gates.distinct_bigrams of the answers
+    # Each answer beside the base's and the reference model's: judge.compared fills them in.
+    to_base: list[Compared] = field(default_factory=list)
+    to_reference: list[Compared] = field(default_factory=list)
 
     @property
     def results(self) -> list[Result]:
@@ -96,9 +97,7 @@ def watched(context: CellContext, server: RunningServer, load: Callable[[], Loop
         steal_share=steal_share,
         gpu=gpu,
         attached=server.attached,
-        distinct_bigrams=gates.distinct_bigrams([r.text for r in loop.results]),
-        to_base=gates.equal_shares(loop.results, context.base_texts),
-        to_reference=gates.equal_shares(loop.results, context.reference_texts),
+        distinct_bigrams=distinct_bigrams([r.text for r in loop.results]),
     )
     return replace(_with_counts(seen, context, server, log_start), death=_death(server))
 

@@ -7,12 +7,12 @@ from pydantic import Field, model_validator
 from runners.core.errors import UserError
 from runners.engines.registry import engine
 from runners.profiles import methods
+from runners.profiles.gate_limits import Gates
 from runners.profiles.schema import (
     Configuration,
     Drafter,
     EngineName,
     EngineSpec,
-    Gates,
     Hardware,
     Preset,
     Target,

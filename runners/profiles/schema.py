@@ -217,6 +217,7 @@ class Workload(Strict):
     output_tokens: int = Field(ge=2)
     concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
     temperature: float = Field(default=0.0, ge=0)
+    ends: Literal["fixed", "natural"] = "fixed"  # natural: an answer may end by itself before `output_tokens`
     latency_limits: LatencyLimits | None = None  # what goodput counts
     mix: dict[str, Positive] | None = None  # prompt set -> its share of the answers' tokens
     open_loop: OpenLoop | None = None  # beside the closed loop
@@ -249,17 +250,6 @@ class Workload(Strict):
         if self.latency_limits is None:
             raise ValueError("`open_loop` needs `latency_limits`: it counts the requests that keep them")
         return self
-
-
-class Gates(Strict):
-    """Floors and ceilings; a cell outside one is void (book, chapter Method)."""
-
-    distinct_bigram_floor: Share = 0.2
-    neighbour_cores_ceiling: float = Field(default=0.25, gt=0)
-    steal_ceiling: Share = 0.05
-    equal_to_base_floor: Share = 0.5
-    equal_to_reference_floor: Share | None = None  # None: this machine has no reference model
-    check_neighbours: bool = True
 
 
 class Timing(Strict):

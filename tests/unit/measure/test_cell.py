@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import pytest
 
 from runners.measure import cell, observation
+from runners.measure.base_answers import BaseAnswers, Sample, Text
 from runners.measure.cell_context import CellContext
 from runners.measure.client import Loop, Result
-from runners.measure.judge import judge
+from runners.measure.judge import compared, judge
 from runners.measure.ledger import Ledger
 from runners.measure.observation import Observation
 from runners.measure.speeds import speeds
+from runners.measure.text_gates import Compared
 from runners.profiles import load
 from runners.profiles.points import Point
 from runners.readers.records import Counters
@@ -26,9 +28,9 @@ def context(tmp_path, name="vllm-base", profile=LAB, **changes):
     return CellContext(profile, name, None, Ledger(tmp_path), {}, SimpleNamespace(), **changes)
 
 
-def drafting(tmp_path, profile=LAB, name="vllm-eagle3-aligned"):
-    """A configuration that speculates, with answers of its base to compare with."""
-    return context(tmp_path, name, profile, base="vllm-base", to_base=[1.0] * 16)
+def drafting(tmp_path, profile=LAB, name="vllm-eagle3-aligned", **changes):
+    """A configuration that speculates."""
+    return context(tmp_path, name, profile, base="vllm-base", **changes)
 
 
 def answer(**changes):
@@ -51,7 +53,7 @@ def seen(**changes):
         running_peak=2.0,
         server_cores=1.5,
         distinct_bigrams=1.0,
-        to_base=[1.0, 0.5],
+        to_base=[Compared("p", 90, 90), Compared("p", 90, 90)],
     )
     return dataclasses.replace(good, **changes)
 
@@ -81,8 +83,8 @@ def loop(*results, cpu=0.01):
         ({"running_peak": None}, "the server reported no number of running requests"),
         ({"loop": loop(answer(), answer(), cpu=0.6)}, "the client itself used 50% of a core"),
         ({"distinct_bigrams": 0.1}, "answers repeat themselves"),
-        ({"neighbour_cores": 2.0}, "the machine was not quiet: other work used 2.00 cores"),
-        ({"steal_share": 0.5}, "the machine was not quiet: steal 50.0%"),
+        ({"neighbour_cores": 2.0}, "the machine was not quiet: other work used 2 cores"),
+        ({"steal_share": 0.5}, "the machine was not quiet: steal 50%"),
         ({"loop": loop(answer(last_token_s=0.1), answer(last_token_s=0.1))}, "no time passed between"),
     ],
 )
@@ -103,11 +105,69 @@ def test_an_attached_servers_neighbours_are_not_judged(tmp_path):
     assert judge(seen(attached=True, neighbour_cores=2.0, server_cores=None), context(tmp_path), POINT) == []
 
 
-def test_texts_are_judged_on_all_answers_so_far(tmp_path):
-    other_model = drafting(tmp_path)
-    other_model.to_base = [0.1] * 16
-    (found,) = judge(seen(), other_model, POINT)
-    assert found.startswith("answers differ from vllm-base's: equal prefix 0.10 over 16 answers")
+TIED = [Compared("p", 90, 90)] * 4 + [Compared("p", 45, 90)] * 12
+
+
+def test_each_cell_is_judged_on_its_own_texts(tmp_path):
+    (found,) = judge(seen(to_base=TIED), drafting(tmp_path), POINT)
+    assert found.startswith("12 of 16 answers differ from vllm-base's, which this engine must repeat exactly")
+    int4 = drafting(tmp_path, name="llamacpp-eagle3-aligned")
+    assert judge(seen(to_base=TIED), int4, POINT) == [], "ties"
+    garbage = [Compared("p", 3, 90)] * 16
+    assert judge(seen(), int4, POINT) == []
+    (found,) = judge(seen(to_base=garbage), int4, POINT)
+    assert found.startswith("16 of 16 answers differ from vllm-base's within the first 20 characters")
+    (found,) = judge(seen(to_reference=garbage), int4, POINT)
+    assert "the reference model's" in found
+
+
+def test_answers_are_compared_with_the_bases_and_the_references(tmp_path):
+    known = drafting(tmp_path, reference_texts={"p": [Text(TEXT + " and on")]})
+    known.base_answers.add("chat", 2, [answer()])
+    ended = answer(finish_reason="stop")
+    found = compared(seen(loop=loop(answer(), ended), to_base=[]), known)
+    assert [c.differs for c in found.to_base] == [False, False]
+    assert [c.differs for c in found.to_reference] == [False, False], "the reference goes on behind the end of text"
+
+
+HOT = LAB.model_copy(update={"workload": LAB.workload.model_copy(update={"temperature": 0.7})})
+NATURAL = LAB.model_copy(update={"workload": HOT.workload.model_copy(update={"ends": "natural"})})
+
+
+def sampled(tmp_path, profile=HOT):
+    made = drafting(tmp_path, profile)
+    made.base_answers = BaseAnswers(samples={("chat", 2): [Sample("p", TEXT, TOKENS)] * 12})
+    return made
+
+
+def test_at_a_temperature_no_texts_are_compared(tmp_path):
+    hot = sampled(tmp_path)
+    hot.base_answers.texts["p"] = [Text("something else altogether")]
+    found = compared(seen(to_base=[]), hot)
+    assert found.to_base == [] == found.to_reference
+    assert judge(found, hot, POINT) == []
+    (reason,) = judge(found, drafting(tmp_path, HOT), POINT)
+    assert reason.endswith("measure the base first")
+
+
+def test_at_a_temperature_distributions_are_compared(tmp_path):
+    short = [answer(output_tokens=5, finish_reason="stop")] * 12
+    cell_of_short = seen(loop=loop(*short), counts=dataclasses.replace(COUNTS, output_tokens=60), to_base=[])
+    (reason,) = judge(cell_of_short, sampled(tmp_path, NATURAL), POINT)
+    assert reason.startswith("answer lengths differ from vllm-base's: mean 5 tokens")
+    (reason,) = judge(cell_of_short, sampled(tmp_path), POINT)
+    assert "answers are not 64 tokens long" in reason, "with fixed ends a short answer is a fault of its own"
+
+
+def test_an_impossible_accept_length(tmp_path):
+    (reason,) = judge(seen(counts=dataclasses.replace(COUNTS, steps=10)), drafting(tmp_path), POINT)
+    assert reason == "the counters show an accept length of 7.00, which K = 3 cannot give"
+
+
+def test_a_window_that_was_not_full(tmp_path):
+    half = Loop([answer(), answer(last_token_s=0.6)], 1.2, 0.01, window=(0.1, 1.1))
+    (reason,) = judge(seen(loop=half), context(tmp_path), POINT)
+    assert reason == "mean requests in flight 1.5 of 2 (0.75), floor 0.95"
 
 
 def test_a_server_that_does_not_speculate_is_named(tmp_path):
@@ -144,7 +204,13 @@ def test_the_row_of_a_good_cell(tmp_path):
     row = cell.measured_row(drafting(tmp_path), POINT, seen(), [])
     assert (row.status, row.reasons, row.attempt, row.concurrency) == ("ok", [], 0, 2)
     assert (row.steps, row.drafted, row.accepted, row.accepted_per_position) == (30, 90, 60, [30, 20, 10])
-    assert row.equal_prefix_share == 0.75 and row.reference_share is None
+    assert (row.equal_prefix_share, row.answers_compared, row.answers_that_differ, row.early_differences) == (
+        1,
+        2,
+        0,
+        0,
+    )
+    assert row.reference_share is None
     assert row.depth == LAB.workload.default_preset and row.started_at == "2026-01-01T00:00:00+00:00"
 
 

@@ -1,10 +1,11 @@
 """Each gate, on made-up answers and figures: None when it holds, the reason when it does not."""
 
+import dataclasses
+
 import pytest
 
 from runners.measure import gates
 from runners.measure.client import Result
-from runners.profiles.schema import Gates
 
 
 def result(text, tokens=4, **kwargs):
@@ -16,32 +17,43 @@ def test_completed():
     assert "1 of 2 requests failed, first: broke" in gates.completed([result("a"), result("", error="broke")], 2)
 
 
+def test_requests_of_the_ramp_and_cut_ones_are_beside_those_that_were_asked_for():
+    results = [result("a", role="ramp"), result("a"), result("a"), result("a", role="cut")]
+    assert gates.completed(results, 3) is None
+    assert gates.completed(results, 4) == "3 of 4 requests were sent"
+    assert "1 of 2 requests failed" in gates.completed([*results, result("", error="broke", role="ramp")], 2)
+
+
 def test_counted():
     assert gates.counted([result("a")], 4) is None
     assert "not 5 tokens long" in gates.counted([result("a")], 5)
-
-
-def test_language():
-    assert gates.distinct_bigrams(["a b a b a b a b a b"]) < 0.25
-    assert gates.distinct_bigrams(["one two three four five six"]) == 1
-    assert gates.language(0.1, 0.2) and gates.language(None, 0.2) and gates.language(0.5, 0.2) is None
+    assert gates.counted([result("a"), result("a", tokens=2, role="ramp")], 4) is None, "a ramp's answers are shorter"
+    cut = dataclasses.replace(result("a", role="cut"), count_source=None, output_tokens=None)
+    assert gates.counted([result("a"), cut], 4) is None, "a cut answer has no end, and no count"
+    assert "no token count" in gates.counted([dataclasses.replace(cut, role="ramp")], 4)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "share"), [("abcd", "abcd", 1), ("abxx", "abcd", 0.5), ("", "", 1), ("", "a", 0), ("ab", "abcd", 1)]
+    ("tokens", "reason", "fault"),
+    [
+        (4, "length", None),
+        (1, "stop", None),
+        (0, "stop", "1 answers are not 1 to 4 tokens long with an end of their own (p has 0)"),
+        (5, "length", "1 answers are not 1 to 4 tokens long"),
+        (2, "length", "1 answers are not 1 to 4 tokens long"),
+        (2, None, "1 answers are not 1 to 4 tokens long"),
+    ],
 )
-def test_equal_prefix(a, b, share):
-    assert gates.prefix_share(a, b) == share
+def test_an_answer_may_end_by_itself_where_the_profile_says_so(tokens, reason, fault):
+    answer = dataclasses.replace(result("a", tokens=tokens), finish_reason=reason)
+    found = gates.counted([answer], 4, natural_ends=True)
+    assert found is None if fault is None else found.startswith(fault)
 
 
-def test_same_text():
-    assert gates.equal_shares([result("abcd")], {"p": ["abxx"]}) == [0.5]
-    assert gates.equal_shares([result("abcd")], {"p": ["abxx", "abcd"]}) == [1], "the nearest of the base's own answers"
-    assert gates.equal_shares([result("abcd")], {}) == [] == gates.equal_shares([result("a", error="x")], {"p": ["a"]})
-    assert "equal prefix 0.20 over 16 answers, floor 0.50" in gates.same_text([0.2] * 16, 0.5, "base's")
-    assert gates.same_text([0.2] * 3, 0.5, "") is None, "three answers with early ties prove nothing"
-    assert gates.same_text([0.02] * 3, 0.5, ""), "another model shares next to nothing"
-    assert gates.same_text([], 0.5, "") is None and gates.same_text([0.2], None, "") is None
+def test_occupied():
+    assert gates.occupied(14.2 / 16, 16) == "mean requests in flight 14.2 of 16 (0.89), floor 0.95"
+    assert gates.occupied(0.95, 16) is None and gates.occupied(14.2 / 16, 16, floor=0.8) is None
+    assert gates.occupied(None, 16) is None, "without a window there is nothing to be outside of"
 
 
 @pytest.mark.parametrize(
@@ -61,13 +73,6 @@ def test_concurrency(peak, concurrency, cap, void, capped):
 
 def test_client():
     assert gates.client_kept_up(0.1, 1.0) is None and "30% of a core" in gates.client_kept_up(0.3, 1.0)
-
-
-def test_quiet():
-    assert "other work used 0.50 cores" in gates.quiet(0.5, 0.0, Gates())
-    assert gates.quiet(0.5, 0.2, Gates(check_neighbours=False)) is None
-    assert "steal 20.0%" in gates.quiet(0.0, 0.2, Gates())
-    assert gates.quiet(0.0, 0.0, Gates()) is None
 
 
 @pytest.mark.parametrize("cores, word", [(1.9, "livelock"), (0.0, "stall"), (None, None)])
