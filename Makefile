@@ -49,7 +49,7 @@ share: $(VENV)/complete
 	@$(RUN) share --profile $(PROFILE)
 
 serve: $(VENV)/complete
-	@$(RUN) serve --profile $(PROFILE)
+	@$(RUN) serve --profile $(PROFILE) $(if $(USE),--use $(USE)) $(if $(WORKLOAD),--workload $(WORKLOAD))
 
 publish: $(VENV)/complete
 	@$(RUN) publish --profile $(PROFILE)

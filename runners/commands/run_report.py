@@ -31,7 +31,7 @@ from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.report import book
 from runners.report.chapters import claims as claims_chapter
-from runners.report.chapters import verdict as verdict_chapter
+from runners.report.chapters.verdict import summary
 
 # What an engine spends loading and answering; the rest of a report is our own.
 ENGINE_WORK = ("start", "warm-up", "cell")
@@ -228,7 +228,7 @@ def _print_result(run: ReportRun) -> None:
     """The verdict's table, the claims in a sentence, the book's path, and the command that serves the winner."""
     profile = run.profile
     print()
-    print(verdict_chapter.readme_section(store.load(run.runs, profile.name)))
+    print(summary.section(store.load(run.runs, profile.name)))
     print(claims_chapter.claims_sentence(check.counts(check.of(run.runs, profile.name), profile.name)))
     print(f"\nbook:   {book.build_folder(profile.simulated) / '_build' / 'html' / 'index.html'}")
     print(f"serve:  make serve PROFILE={run.profile_argument}")

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runners.analyse.verdict import store
+from runners.analyse.verdict import decide, store
+from runners.analyse.verdict.answers import USES
+from runners.analyse.verdict.to_serve import to_serve
 from runners.commands import arguments
 from runners.core import paths
 from runners.core.errors import UserError
@@ -17,20 +19,22 @@ from runners.serve.running_server import RunningServer
 from runners.serve.wait_until_ready import ServerDied, ServerStalled
 
 
-def chosen_by_verdict(profile: Profile, runs: Path, use: str) -> str:
-    """The configuration's name, from the verdict of these runs, else from the published one.
+def chosen_by_verdict(profile: Profile, runs: Path, use: str, workload: str | None = None) -> tuple[str, str]:
+    """(configuration, why in a sentence, or ""), from the verdict of these runs, else from the published one.
 
-    use: single_stream, throughput or goodput. UserError when there is no verdict yet.
+    use: one of answers.USES; workload: a prompt set, or the mix; None: one for all of them (to_serve.to_serve).
+    UserError when there is no verdict yet.
     """
     for root in dict.fromkeys((runs, paths.PUBLISHED_RUNS)):
         if not store.path_of(root, profile.name).is_file():
             continue
-        found = store.load(root, profile.name)  # a damaged verdict is an error: the published one may differ
-        winner = found["uses"].get(use)
-        if winner:
-            return winner["configuration"]
+        found = decide.stored(root, profile.name)  # a damaged verdict is an error: the published one may differ
+        chosen = to_serve(found, use, workload)
+        if chosen:
+            return chosen
+    asked = f" and {USES[use].title.lower()}" + (f" on {workload}" if workload else "")
     raise UserError(
-        f"There is no verdict for profile {profile.name} yet; run `make report PROFILE={profile.name}`, "
+        f"There is no verdict for profile {profile.name}{asked} yet; run `make report PROFILE={profile.name}`, "
         f"or name a configuration: {', '.join(profile.configurations)}."
     )
 
@@ -54,9 +58,8 @@ def _with_port(profile: Profile, name: str, port: int) -> Profile:
     return profile.model_copy(update={"engines": profile.engines | {engine: spec}})
 
 
-def serve(profile: Profile, runs: Path, configuration: str | None, use: str, port: int | None) -> int:
-    """Run until Ctrl-C; UserError with the server's first error when it does not start, or dies."""
-    name = configuration or chosen_by_verdict(profile, runs, use)
+def serve(profile: Profile, name: str, port: int | None) -> int:
+    """Run a configuration until Ctrl-C; UserError with the server's first error when it does not start, or dies."""
     profile.configuration(name)
     if port is not None:
         profile = _with_port(profile, name, port)
@@ -79,12 +82,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_profile(parser)
     arguments.add_runs(parser, "local")
     parser.add_argument("--configuration", help="serve this one instead of the verdict's")
-    uses = ("single_stream", "throughput", "goodput")
-    parser.add_argument("--use", choices=uses, default="throughput", help="which verdict to follow (throughput)")
+    parser.add_argument("--use", choices=tuple(USES), default="throughput", help="which verdict to follow (throughput)")
+    parser.add_argument("--workload", help="follow the verdict for these prompts (default: what is right for most)")
     parser.add_argument("--port", type=int, help="listen here (default: the profile's port, else a free one)")
 
 
 def main(args: argparse.Namespace) -> int:
     """Serve until stopped."""
     profile, runs = load(args.profile), paths.runs_root(args.runs)
-    return serve(profile, runs, args.configuration, args.use, args.port)
+    if args.configuration:
+        return serve(profile, args.configuration, args.port)
+    name, why = chosen_by_verdict(profile, runs, args.use, args.workload)
+    print(f"the verdict for {USES[args.use].phrase}: {name}. {why}".strip(), flush=True)
+    return serve(profile, name, args.port)

@@ -1,4 +1,4 @@
-"""The README's verdict table and picture, made from the published verdict; a test compares them with it."""
+"""The README's verdict and its picture, made from the published verdict; a test compares them with it."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from runners.core import paths
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
 from runners.report.chapters import claims as claims_chapter
-from runners.report.chapters import verdict as verdict_chapter
+from runners.report.chapters.verdict import summary
 from runners.report.charts import throughput as throughput_charts
 
 BEGIN, END = "<!-- verdict: made by `make publish` -->", "<!-- end of verdict -->"
@@ -20,7 +20,7 @@ PICTURE = paths.ROOT / "book" / "images" / "verdict.svg"
 def section(profile: Profile, runs: Path) -> str:
     """What stands between the markers."""
     claims = claims_chapter.claims_sentence(check.counts(check.of(runs, profile.name), profile.name))
-    return f"{BEGIN}\n\n{verdict_chapter.readme_section(store.load(runs, profile.name))}\n{claims}\n\n{END}"
+    return f"{BEGIN}\n\n{summary.section(store.load(runs, profile.name))}\n{claims}\n\n{END}"
 
 
 def with_section(text: str, new: str) -> str:

@@ -82,7 +82,7 @@ def flip(row: dict) -> str:
     if row["pays"] == NO_DIFFERENCE:
         return f"more or less than {cost:.2f} tokens per step: the two sides are level"
     if length > cost:
-        doubt = "more repeats: the interval is as wide as the difference"
+        doubt = "more starts: the interval is as wide as the difference"
         return "less time outside decoding, which itself gains" if row["pays"] == NO else doubt
     if cost >= ceiling:
         return f"only a cheaper step: even a perfect drafter yields {ceiling:.0f} tokens at this K"

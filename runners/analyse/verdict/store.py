@@ -10,7 +10,7 @@ from runners.analyse import results
 from runners.core import files
 from runners.core.errors import UserError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1: a winner over all workloads pooled
 
 
 def write(runs_root: str | Path, profile: str, verdict: dict) -> None:
@@ -26,16 +26,30 @@ def path_of(runs_root: str | Path, profile: str) -> Path:
 
 def load(runs_root: str | Path, profile: str) -> dict:
     """The verdict that `write` wrote; UserError when there is none or it cannot be read."""
-    path = path_of(runs_root, profile)
-    advice = f"run: make report PROFILE={profile}"
-    if not path.is_file():
-        raise UserError(f"There is no verdict for profile {profile} yet; {advice}")
-    verdict = files.read_json(path, dict, advice)
+    verdict = _read(runs_root, profile)
     if verdict.get("schema_version") != SCHEMA_VERSION:
-        raise UserError(f"{profile}/verdict.json must have schema_version {SCHEMA_VERSION}; {advice}")
-    if not isinstance(verdict.get("uses"), dict) or not isinstance(verdict.get("points"), list):
-        raise UserError(f"{profile}/verdict.json must have `uses` and `points`; {advice}")
+        wanted = f"must have schema_version {SCHEMA_VERSION}, and it has {verdict.get('schema_version')}"
+        raise UserError(f"{profile}/verdict.json {wanted}; {_advice(profile)}")
+    if not isinstance(verdict.get("answers"), list) or not isinstance(verdict.get("points"), list):
+        raise UserError(f"{profile}/verdict.json must have `answers` and `points`; {_advice(profile)}")
     return verdict
+
+
+def is_older(runs_root: str | Path, profile: str) -> bool:
+    """Whether the verdict there was written by an earlier version, whose file holds other things."""
+    version = _read(runs_root, profile).get("schema_version")
+    return isinstance(version, int) and version < SCHEMA_VERSION
+
+
+def _read(runs_root: str | Path, profile: str) -> dict:
+    path = path_of(runs_root, profile)
+    if not path.is_file():
+        raise UserError(f"There is no verdict for profile {profile} yet; {_advice(profile)}")
+    return files.read_json(path, dict, _advice(profile))
+
+
+def _advice(profile: str) -> str:
+    return f"run: make report PROFILE={profile}"
 
 
 def plain(value: Any) -> Any:

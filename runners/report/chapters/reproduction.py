@@ -8,6 +8,7 @@ from runners.analyse import compare_runs, crossover, forecasts, machines, result
 from runners.analyse.compare_runs import AGREE, DIFFER, UNDECIDED, WITHOUT, by_chance
 from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES
 from runners.analyse.verdict import decide
+from runners.analyse.verdict.answers import USES
 from runners.claims import check, reproduction
 from runners.claims.reproduction import HERE, NOTHING, Side
 from runners.core import format
@@ -161,21 +162,20 @@ def ratios_table(found: list[Side], differing: bool = False) -> pd.DataFrame:
 
 
 def uses_table(found: list[Side]) -> pd.DataFrame:
-    """What each set of runs says to serve for each use, and by how much that leads."""
+    """What each set of runs says to serve for each use and workload, and what is as good."""
     rows = []
     for side in found if len(found) > 1 else ():
-        for use, best in decide.of(side.runs, side.profile)["uses"].items():
-            if best is None:
+        for answer in decide.of(side.runs, side.profile)["answers"]:
+            if answer["serve"] is None:
                 continue
-            value = format.interval_text(best["value"], best["lo"], best["hi"], 1)
-            lead = format.triple_text(best["ratio"])
-            clear = {True: "yes", False: "no", None: ""}[best["clear"]]
-            title = decide.USES[use][0]
-            rows.append([title, side.name, best["configuration"], best["concurrency"], value, lead, clear])
-    columns = ["use", "runs", "serve", "C", "tok/s", "best / runner-up", "clear"]
-    order = [title for title, *_ in decide.USES.values()]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.sort_values("use", key=lambda u: u.map(order.index), kind="stable") if rows else frame
+            others = [c["configuration"] for c in answer["among"] if c["configuration"] != answer["serve"]]
+            names = [USES[answer["use"]].title, answer["workload"], side.name, answer["serve"]]
+            rows.append([*names, answer["concurrency"], format.number(answer["value"], 1), ", ".join(others) or "-"])
+    frame = pd.DataFrame(rows, columns=["use", "workload", "runs", "serve", "C", "tok/s", "not clearly behind"])
+    order = [use.title for use in USES.values()]
+    return frame.sort_values(
+        ["use", "workload"], key=lambda c: c.map(order.index) if c.name == "use" else c, kind="stable"
+    )
 
 
 def claims_table(found: list[Side]) -> pd.DataFrame:

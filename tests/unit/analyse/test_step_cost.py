@@ -9,7 +9,7 @@ from runners.analyse import inference, metrics, reported, results, step_cost
 from runners.core import format, paths
 from runners.core.errors import UserError
 from runners.report.chapters.comparison import ratio_table
-from runners.report.chapters.verdict import step_cost_table
+from runners.report.chapters.verdict.pays import step_cost_table
 
 PROFILE = synthetic_runs.PROFILE
 

@@ -179,8 +179,8 @@ def test_odd_but_whole_records_are_read(runs):
     odd = {"hardware": [], "recorded_at": None}
     (runs / PROFILE / BASE / "environment.json").write_text(json.dumps(odd))
     assert machines.description(runs, PROFILE) == ""
-    (runs / PROFILE / "verdict.json").write_text('{"schema_version": 1}')
-    with pytest.raises(UserError, match="must have `uses` and `points`"):
+    (runs / PROFILE / "verdict.json").write_text('{"schema_version": 2}')
+    with pytest.raises(UserError, match="must have `answers` and `points`"):
         serve_winner.chosen_by_verdict(profiles_load.load(PROFILE), runs, "throughput")
 
 

@@ -14,7 +14,9 @@ from runners.core.format import NOT_MEASURED
 from runners.measure.measure_configuration import Outcome
 from runners.profiles.load import load
 from runners.report import book, examples
-from runners.report.chapters import acceptance, alignment, claims, comparison, reproduction, run_configuration, verdict
+from runners.report.chapters import acceptance, alignment, claims, comparison, reproduction, run_configuration
+from runners.report.chapters.verdict import case as reported_case
+from runners.report.chapters.verdict import load as verdict
 
 PROFILE, KIMI = synthetic_runs.PROFILE, "kimi-k2.5-8x-rtx-pro-6000"
 # chapter -> its figures for prose, from runs and a profile. The others are quoted by no page.
@@ -87,8 +89,8 @@ def test_the_cases_figures():
     assert "prints 25% for it and the new one 0%" in acceptance.floor_sentence(case)
     third_party = acceptance.reported_table(case).set_index("configuration (reported)").loc["sglang-eagle3-aq-medai"]
     assert third_party["(AL - 1) / K"] == "22%"
-    assert "needed 1.56" in verdict.reported_break_even_sentence(case)
-    costs = verdict.reported_step_costs_table(case).set_index(["configuration (reported)", "C"])
+    assert "needed 1.56" in reported_case.break_even_sentence(case)
+    costs = reported_case.step_costs_table(case).set_index(["configuration (reported)", "C"])
     assert costs.loc[("sglang-eagle3-aq-medai", 128), "step-cost ratio r = break-even length"] == "4.6"
 
 

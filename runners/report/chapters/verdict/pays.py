@@ -1,0 +1,100 @@
+"""Does speculation pay, why, and what would change the answer: sentences and tables of a verdict's points."""
+
+import pandas as pd
+
+from runners.analyse.inference import NO, NO_DIFFERENCE, NOTHING, UNDECIDED, YES
+from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES, of_points
+from runners.core.format import NOT_MEASURED, listed, minutes, triple_text
+from runners.report.columns import interval_column
+
+
+def pays_sentence(verdict: dict) -> str:
+    """At how many points speculation pays, and with which configurations."""
+    points = [p for p in verdict["points"] if p["speed_up"] is not None]
+    if not points:
+        return f"Whether speculation pays: {NOT_MEASURED}."
+    count = {a: sum(p["pays"] == a for p in points) for a in (YES, NO)}
+    where = listed(dict.fromkeys(p["configuration"] for p in points if p["pays"] == YES))
+    gains = f"pays at {count[YES]}" + (f" ({where})" if count[YES] else "")
+    rest = len(points) - count[YES] - count[NO]
+    tail = f"loses at {count[NO]} and makes no clear difference at {rest}"
+    note = " One start a point and no earlier campaign: nothing can be decided." if verdict["unit"] == NOTHING else ""
+    return f"Of {len(points)} measured points speculation {gains}, {tail}.{note}"
+
+
+def open_sentence(verdict: dict) -> str:
+    """How many points are open, and what more measuring would decide."""
+    more = verdict["more"]
+    if not more["points"]:
+        return f"Open points: {NOT_MEASURED}."
+    if not more["open"]:
+        return f"No point is open: all {more['points']} are decided."
+    are = f"{more['open']} of {more['points']} points {'is' if more['open'] == 1 else 'are'} open"
+    if not more["decidable"]:
+        return f"{are}; their ratios are too near a bound for more starts to decide."
+    every = "it" if more["open"] == 1 else "them"
+    which = every if more["decidable"] == more["open"] else f"{more['decidable']} of them"
+    return f"{are}; about {minutes(60 * more['minutes'])} more would decide {which}, if the ratios are what they seem."
+
+
+def false_discovery_sentence(points: pd.DataFrame) -> str:
+    """How many of a verdict's answers hold when all of them are corrected together."""
+    if points.empty:
+        return f"Comparisons: {NOT_MEASURED}."
+    found = of_points(points)
+    if not found["p"].notna().any():
+        return f"{len(points)} points are compared; none is tested, since a point has too few repeats."
+    decided = found[found["pays"].isin(("yes", "no")) & found["p"].notna()]
+    by_chance = FALSE_DISCOVERIES * found["p"].notna().sum()
+    return (
+        f"{len(points)} points are compared; at 95% each, about {by_chance:.0f} would differ by chance alone. Of "
+        f"{len(decided)} answers yes or no, {int(decided['holds'].sum())} hold with the false discovery rate kept at "
+        f"{FALSE_DISCOVERIES:.0%} over all of them (Benjamini-Hochberg)."
+    )
+
+
+def points_table(verdict: dict) -> pd.DataFrame:
+    """Does speculation pay, point by point: speed-up over the engine's base, answer, cause."""
+    rows = []
+    for p in verdict["points"]:
+        ratio = triple_text([p["speed_up"], p["speed_up_lo"], p["speed_up_hi"]])
+        rows.append([p["configuration"], p["workload"], p["concurrency"], ratio, p["pays"], p["cause"]])
+    return pd.DataFrame(rows, columns=["configuration", "workload", "C", "throughput / base", "pays", "because"])
+
+
+def flip_table(verdict: dict) -> pd.DataFrame:
+    """What would turn each answer."""
+    names = ["configuration", "workload", "concurrency", "pays", "flip"]
+    rows = [[p[name] for name in names] for p in verdict["points"]]
+    return pd.DataFrame(rows, columns=["configuration", "workload", "C", "pays", "it takes"])
+
+
+def pays_table(verdict: dict) -> pd.DataFrame:
+    """One row a speculative configuration: at how many of its (workload, C) points each answer holds."""
+    points = pd.DataFrame(verdict["points"], columns=["configuration", "workload", "concurrency", "pays"])
+    rows = []
+    for name, group in points.groupby("configuration", sort=False):
+        counts = group.pays.value_counts()
+        rows.append(
+            {
+                "configuration": name,
+                **{answer: int(counts.get(answer, 0)) for answer in (YES, NO, NO_DIFFERENCE, UNDECIDED)},
+            }
+        )
+    return pd.DataFrame(rows, columns=["configuration", YES, NO, NO_DIFFERENCE, UNDECIDED])
+
+
+def step_cost_table(costs: pd.DataFrame) -> pd.DataFrame:
+    """What a step yields, what it costs in plain steps, and both speed-ups with intervals."""
+    lengths = [f"{v:.2f}" if pd.notna(v) else NOT_MEASURED for v in costs.tokens_per_step]
+    return pd.DataFrame(
+        {
+            "configuration": costs.configuration,
+            "workload": costs.workload,
+            "C": costs.concurrency,
+            "tokens per step": lengths,
+            "r = break-even length": interval_column(costs, "step_cost"),
+            "decode speed-up": interval_column(costs, "decode_speed_up"),
+            "throughput speed-up": interval_column(costs, "speed_up"),
+        }
+    )

@@ -1,0 +1,93 @@
+"""Which configuration `make serve` starts: by use and workload, and where the workloads disagree."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runners.analyse.verdict import store
+from runners.analyse.verdict.to_serve import to_serve
+from runners.commands import serve_winner
+from runners.core import paths
+from runners.core.errors import UserError
+from runners.profiles.load import load
+
+PROFILE = "lab-cpu"
+METHODS = {"vllm-base": ("none", None), "vllm-ngram": ("ngram", 5), "llamacpp-ngram": ("ngram", 8)}
+
+
+def answer(workload, serve, *also, use="throughput", mix=None):
+    method, k = METHODS.get(serve, (None, None))
+    among = [{"configuration": name} for name in (serve, *also) if name]
+    return {"use": use, "workload": workload, "mix": mix, "serve": serve, "method": method, "k": k, "among": among}
+
+
+def verdict(*answers):
+    return {"schema_version": store.SCHEMA_VERSION, "answers": list(answers), "points": []}
+
+
+def write(root: Path, found: dict) -> Path:
+    (root / PROFILE).mkdir(parents=True, exist_ok=True)
+    (root / PROFILE / "verdict.json").write_text(json.dumps(found))
+    return root
+
+
+def test_the_answer_of_a_workload_is_followed():
+    found = verdict(answer("chat", "vllm-base"), answer("edit", "vllm-ngram"))
+    assert to_serve(found, "throughput", "edit") == ("vllm-ngram", "")
+    with pytest.raises(UserError, match="has no workload `code`; it has: chat, edit"):
+        to_serve(found, "throughput", "code")
+    assert to_serve(found, "single_stream", "edit") is None
+
+
+def test_workloads_that_agree_need_no_words():
+    assert to_serve(verdict(answer("chat", "vllm-base"), answer("edit", "vllm-base")), "throughput") == (
+        "vllm-base",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "name", "said"),
+    [
+        # the faster one on edit is not clearly behind on chat
+        ([answer("chat", "vllm-base", "vllm-ngram"), answer("edit", "vllm-ngram")], "vllm-ngram", "in none of them"),
+        # each is behind on the other: the simpler one
+        ([answer("chat", "vllm-base"), answer("edit", "vllm-ngram")], "vllm-base", "right for 1 of 2 (chat)"),
+        (
+            [answer("a", "vllm-base"), answer("b", "vllm-ngram"), answer("c", "llamacpp-ngram", "vllm-ngram")],
+            "vllm-ngram",
+            "right for 2 of 3 (b, c)",
+        ),
+    ],
+)
+def test_workloads_that_disagree_get_what_is_right_for_most_and_a_sentence(answers, name, said):
+    chosen, why = to_serve(verdict(*answers), "throughput")
+    assert chosen == name and said in why
+    assert why.startswith("The workloads disagree (") and why.count(". ") == 0 and "WORKLOAD=NAME" in why
+    assert all(f"{a['workload']}: {a['serve']}" in why for a in answers)
+
+
+def test_a_mix_of_the_profile_decides():
+    found = verdict(
+        answer("chat", "vllm-base"),
+        answer("edit", "vllm-ngram"),
+        answer("mix", "vllm-ngram", mix={"chat": 0.2, "edit": 0.8}),
+    )
+    assert to_serve(found, "throughput")[0] == to_serve(found, "throughput", "mix")[0] == "vllm-ngram"
+
+
+def test_own_runs_come_before_the_published_ones(tmp_path, monkeypatch):
+    own = write(tmp_path / "own", verdict(answer("chat", "vllm-ngram"), answer("chat", None, use="goodput")))
+    published = write(tmp_path / "published", verdict(answer("chat", "vllm-base", use="goodput")))
+    monkeypatch.setattr(paths, "PUBLISHED_RUNS", published)
+    profile = load(PROFILE)
+    assert serve_winner.chosen_by_verdict(profile, own, "throughput") == ("vllm-ngram", "")
+    assert serve_winner.chosen_by_verdict(profile, own, "goodput") == ("vllm-base", "")
+    with pytest.raises(UserError, match="no verdict for profile lab-cpu and single stream on chat yet; run `make"):
+        serve_winner.chosen_by_verdict(profile, own, "single_stream", "chat")
+
+
+def test_the_published_runs_say_what_to_serve():
+    name, _ = serve_winner.chosen_by_verdict(load(PROFILE), paths.PUBLISHED_RUNS, "throughput", "chat")
+    assert name in load(PROFILE).configurations
