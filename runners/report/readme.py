@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runners.analyse import results, summarise
-from runners.analyse.verdict import store
+from runners.analyse.verdict import decide
 from runners.claims import check
 from runners.core import paths
 from runners.core.errors import UserError
@@ -20,7 +20,7 @@ PICTURE = paths.ROOT / "book" / "images" / "verdict.svg"
 def section(profile: Profile, runs: Path) -> str:
     """What stands between the markers."""
     claims = claims_chapter.claims_sentence(check.counts(check.of(runs, profile.name), profile.name))
-    return f"{BEGIN}\n\n{summary.section(store.load(runs, profile.name))}\n{claims}\n\n{END}"
+    return f"{BEGIN}\n\n{summary.section(decide.stored(runs, profile.name))}\n{claims}\n\n{END}"
 
 
 def with_section(text: str, new: str) -> str:

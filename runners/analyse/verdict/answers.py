@@ -83,8 +83,8 @@ class Pool:
         """The ratio of two contenders in one workload."""
 
         def ratio(upper: Contender, lower: Contender) -> Ratio:
-            sides = (Point(c.configuration, workload, c.concurrency) for c in (upper, lower))
-            return comparisons.ratio(self.data, *sides, use.metric)
+            above, below = (Point(c.configuration, workload, c.concurrency) for c in (upper, lower))
+            return comparisons.ratio(self.data, above, below, use.metric)
 
         return ratio
 
