@@ -13,8 +13,9 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from runners.measure.arrivals import arrivals, seed_of
+from runners.measure.arrivals import arrivals, rates, seed_of
 from runners.measure.cell_context import CellContext
 from runners.measure.client import (
     CUT,
@@ -66,6 +67,25 @@ def schedule(profile: Profile, rate: float, seconds: float, seed: int) -> Schedu
     return Schedule(times, (lead_s, lead_s + seconds), drain_s)
 
 
+def wanted(profile: Profile, preset: str | None, rows: Sequence[dict[str, Any]]) -> list[tuple[str, float]]:
+    """(workload, rate) of each rate that a preset measures; empty where it asks for none.
+
+    rows: of cells.jsonl, of all configurations that are compared with each other and of this campaign. Shares of a
+    saturation need closed cells of the workload among them.
+    """
+    plan = profile.workload.open_loop
+    if plan is None or (preset or profile.workload.default_preset) not in plan.presets:
+        return []
+    return [(workload, rate) for workload in profile.workload.prompt_sets for rate in rates(plan, rows, workload)]
+
+
+def longest_seconds(profile: Profile) -> float:
+    """The longest that one configuration takes at one rate; about half of it where its answers keep the limits."""
+    assert profile.workload.open_loop is not None, "only a profile with an open loop has rates"
+    plan = schedule(profile, 1.0, profile.workload.open_loop.seconds, seed=0)
+    return plan.window[1] + plan.drain_s
+
+
 def point(profile: Profile, workload: str, rate: float, *, campaign: str, start: int, block: int, repeat: int) -> Point:
     """The point of a rate. All configurations are given the same one, so that they meet the same arrivals.
 
@@ -84,9 +104,10 @@ def measure_rate(context: CellContext, base_url: str, point: Point) -> Loop:
     """The open loop of a point with a rate."""
     assert point.rate is not None and point.seconds is not None
     plan = schedule(context.profile, point.rate, point.seconds, point.seed)
-    # Every prompt of the set in turn, so that a point's questions do not depend on its rate.
+    # Every prompt of the set in turn, and other ones first in the next block.
     prompt_set = context.prompt_sets[point.workload]
-    jobs = context.jobs(prompt_set.take(len(prompt_set), point.repeat), context.profile.workload.output_tokens)
+    asked = prompt_set.take(len(prompt_set), point.repeat * point.requests)
+    jobs = context.jobs(asked, context.profile.workload.output_tokens)
     return open_loop(base_url, jobs, plan.times, plan.window, plan.drain_s, context.profile.request_timeout_seconds)
 
 

@@ -10,7 +10,7 @@ from slowness import WAIT_S, slowness
 from runners.measure import cell, cell_context, cell_key, gates
 from runners.measure.client import Job, Result, body
 from runners.measure.ledger import Ledger
-from runners.measure.open_loop import TAIL, open_loop, point, schedule
+from runners.measure.open_loop import TAIL, longest_seconds, open_loop, point, schedule, wanted
 from runners.profiles import load
 from runners.profiles.points import label
 from runners.serve import from_profile, ports, server_process
@@ -103,6 +103,17 @@ def test_all_configurations_of_a_block_meet_the_same_arrivals():
     assert label("a", one) == "a · chat · 2 requests/s · repeat 0"
     keys = [cell_key.key(LAB, "vllm-base", point(LAB, "chat", rate, **FIRST)) for rate in (1.0, 2.0, 2.0)]
     assert keys[0] != keys[1] == keys[2]
+
+
+def test_a_preset_asks_for_rates_or_not():
+    rows = [
+        {"status": "ok", "workload": "chat", "output_tokens_per_second": 64.0, "output_tokens_per_request": 64},
+        {"status": "ok", "workload": "edit", "output_tokens_per_second": 32.0, "output_tokens_per_request": 64},
+    ]
+    found = wanted(LAB, "full", rows)
+    assert found[:2] == [("chat", 0.3), ("chat", 0.5)] and found[-1] == ("edit", 0.5) and len(found) == 10
+    assert wanted(LAB, "quick", rows) == wanted(LAB, None, rows) == [] == wanted(LAB, "full", [])
+    assert longest_seconds(LAB) > LAB.workload.open_loop.seconds
 
 
 def late(ms):
