@@ -33,6 +33,12 @@ def test_a_request_is_in_the_engines_form(tmp_path):
     assert job.body["max_tokens"] == 24 and job.body["ignore_eos"] and job.body["extra_field"] is False
 
 
+def test_answers_may_end_by_themselves_where_the_profile_says_so(tmp_path):
+    natural = LAB.model_copy(update={"workload": LAB.workload.model_copy(update={"ends": "natural"})})
+    (job,) = context(tmp_path, profile=natural).jobs([Prompt("p", "t", ())], 24)
+    assert "ignore_eos" not in job.body and job.body["max_tokens"] == 24
+
+
 def test_an_attached_server_may_name_the_target_otherwise(tmp_path):
     content = LAB.model_dump()
     content["configurations"]["vllm-base"]["attach"] = {"url": "http://127.0.0.1:8000", "model": "served-name"}

@@ -152,6 +152,8 @@ def test_keys_change_with_what_determines_a_cell_and_with_nothing_else(tmp_path,
         content["name"] = "lab-cpu"
 
     assert cell_key.key(load.load(changed(tmp_path, change)), "vllm-base", point) != one
+    natural = p.model_copy(update={"workload": p.workload.model_copy(update={"ends": "natural"})})
+    assert cell_key.key(natural, "vllm-base", point) != one
 
 
 def test_full_holds_quick_and_rounds_interleave():
