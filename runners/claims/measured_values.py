@@ -1,5 +1,6 @@
 """Named values of what was measured: speeds, step costs and forecasts of a profile's runs."""
 
+import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -12,22 +13,25 @@ STEP_COSTS = [
     *("decode_speed_up", "decode_speed_up_lo", "decode_speed_up_hi", "stream_speed_up", "stream_speed_up_lo"),
     *("stream_speed_up_hi", "drafted", "accepted", "ceiling"),
 ]
-SPEEDS = ["throughput", "stream", "ttft_ms", "tpot_ms"]
+SPEEDS = [f"{name}{end}" for name in ("throughput", "stream", "ttft_ms", "tpot_ms") for end in ("", "_lo", "_hi")]
 
 
-def of_points(cells: pd.DataFrame, requests: pd.DataFrame, prefix: str) -> dict[str, float]:
-    """<prefix>.<configuration>.<workload>.c<C>.<figure> of every point with a good cell; missing figures are left out.
+def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, prefix: str) -> dict[str, float]:
+    """<prefix>.<configuration>.<workload>.c<C>.<one of STEP_COSTS> of every point with a good cell that drafts.
 
-    cells, requests: as analyse.results reads them. Figures: STEP_COSTS, and each of SPEEDS with its interval (`_lo`,
-    `_hi`).
+    cells, requests: as analyse.results reads them. A figure that is not known is left out.
     """
-    if cells.empty:
-        return {}
-    rows = [(r, STEP_COSTS) for r in step_cost.step_costs(cells, requests).to_dict("records")]
-    speeds = [f"{name}{end}" for name in SPEEDS for end in ("", "_lo", "_hi")]
-    rows += [(r, speeds) for r in summarise.summarise(cells, with_pooled=True).to_dict("records")]
+    return _named(step_cost.step_costs(cells, requests), STEP_COSTS, prefix) if len(cells) else {}
+
+
+def speeds(cells: pd.DataFrame, prefix: str) -> dict[str, float]:
+    """The same for SPEEDS, of every point with a good cell."""
+    return _named(summarise.summarise(cells, with_pooled=True), SPEEDS, prefix) if len(cells) else {}
+
+
+def _named(rows: pd.DataFrame, names: list[str], prefix: str) -> dict[str, float]:
     found: dict[str, float] = {}
-    for r, names in rows:
+    for r in rows.to_dict("records"):
         at = point(prefix, r["configuration"], r["workload"], r["concurrency"])
         found |= {f"{at}.{name}": float(r[name]) for name in names if pd.notna(r[name])}
     return found
@@ -48,6 +52,24 @@ def void_points(cells: pd.DataFrame, prefix: str) -> set[str]:
             affected |= set(cells[cells.engine == group.engine.iloc[0]].configuration)
         void |= {point(prefix, c, w, concurrency) for c in affected for w in (workload, "all")}
     return void
+
+
+def began(cells: pd.DataFrame) -> pd.Series:
+    """When each cell began, as a time with its zone."""
+    return pd.to_datetime(cells["started_at"], utc=True, format="ISO8601")
+
+
+def dates(cells: pd.DataFrame, prefix: str) -> dict[str, datetime.datetime]:
+    """<prefix>.<configuration>.<workload>.c<C> -> when the last cell of that point began, the pool `all` included."""
+    found: dict[str, datetime.datetime] = {}
+    if cells.empty:
+        return found
+    last = began(cells).groupby([cells.configuration, cells.workload, cells.concurrency]).max()
+    for (configuration, workload, concurrency), at in last.items():
+        for name in (workload, "all"):
+            where = point(prefix, configuration, name, concurrency)
+            found[where] = max(at.to_pydatetime(), found.get(where, at.to_pydatetime()))
+    return found
 
 
 def of_forecasts(runs: str | Path, profile: str) -> dict[str, float]:

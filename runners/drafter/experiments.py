@@ -7,7 +7,8 @@ Writes into <runs>/<profile>/alignment/:
     target_drift.csv        part `target-drift`: accept length against how far the target has drifted
     faults.jsonl            part `faults`: each fault, served and replayed
     confusion.csv           part `confusion`: each fault, and what `diagnose` names first
-    made_from.json          what slots.csv, drift.csv and target_drift.csv were made from
+    made_from.json          what slots.csv, drift.csv and target_drift.csv were made from, and when
+A row of the other files has `measured_at`, when its serving began: a finding is tested by later measurements alone.
 A part is measured again only when what it was made from has changed.
 """
 
@@ -16,11 +17,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.core import files, hashes, locks
+from runners.core import files, hashes, locks, provenance
 from runners.core.errors import UserError
 from runners.core.paths import ROOT
 from runners.core.progress import Progress
-from runners.drafter import diagnose, fault_injection, faults, hidden_states, packed_sequences, replay, target_drift
+from runners.drafter import (
+    diagnose,
+    fault_injection,
+    faults,
+    hidden_states,
+    packed_sequences,
+    published_results,
+    replay,
+    target_drift,
+)
 from runners.drafter.serve_and_count import ServeSpec
 from runners.engines.registry import all_engines, engine
 from runners.profiles import prompts
@@ -136,6 +146,7 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     if _made(out, "drift.csv", facts):
         return
     every = list(range(profile.target.layers))
+    began = provenance.now()
     reference = hidden_states.load(replay.capture(profile, "reference", sequences, every, say))
     slots, drifts = [], []
     for source in (kind for kind, found in all_engines().items() if kind in profile.engines and found.capture_script):
@@ -146,7 +157,7 @@ def states(profile: Profile, out: Path, work: Path, say: Progress) -> None:
     out.mkdir(parents=True, exist_ok=True)
     pd.concat(slots).round(7).to_csv(out / "slots.csv", index=False)
     pd.concat(drifts).round(7).to_csv(out / "drift.csv", index=False)
-    _note(out, "drift.csv", facts)
+    _note(out, "drift.csv", facts, began)
     say(f"states of {SEQUENCES} answers, {reference.values.shape[0]} tokens, at {len(every)} boundaries compared")
 
 
@@ -176,10 +187,11 @@ def drifted_targets(profile: Profile, drafter: str, out: Path, work: Path, say: 
         return
     chosen = prompts.load("chat").take(PROMPTS)
     spec = target_drift.DriftSpec(profile, drafter, chosen, profile.workload.output_tokens, text, folder)
+    began = provenance.now()
     table = target_drift.measure(spec, say)
     out.mkdir(parents=True, exist_ok=True)
     table.round(5).to_csv(out / target_drift.FILE, index=False)
-    _note(out, target_drift.FILE, facts)
+    _note(out, target_drift.FILE, facts, began)
 
 
 def llamacpp_slots(profile: Profile, found: list[str], out: Path, work: Path, say: Progress) -> None:
@@ -211,15 +223,12 @@ def _digest(profile: Profile, configuration: str) -> str:
     return drafter_files.digest(profile, _drafter(profile, configuration))
 
 
-def _notes(out: Path) -> dict[str, dict]:
-    file = out / "made_from.json"
-    return files.read_json(file, dict, "delete it: what it names is then measured again") if file.is_file() else {}
-
-
 def _made(out: Path, name: str, facts: dict) -> bool:
     """Is the file there, and was it made from the same text, target and drafter?"""
-    return (out / name).is_file() and _notes(out).get(name) == facts
+    noted = {k: v for k, v in published_results.made_from(out).get(name, {}).items() if k != "measured_at"}
+    return (out / name).is_file() and noted == facts
 
 
-def _note(out: Path, name: str, facts: dict) -> None:
-    files.write_atomic(out / "made_from.json", json.dumps(_notes(out) | {name: facts}, indent=1).encode())
+def _note(out: Path, name: str, facts: dict, began: str) -> None:
+    notes = published_results.made_from(out) | {name: facts | {"measured_at": began}}
+    files.write_atomic(out / "made_from.json", json.dumps(notes, indent=1).encode())

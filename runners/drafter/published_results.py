@@ -1,5 +1,9 @@
-"""What the chapters Drafter and Alignment show, read from files; tables are empty where nothing was measured."""
+"""What the chapters Drafter and Alignment show, read from files; tables are empty where nothing was measured.
 
+`since`: only what was measured after this time; rows that do not say when (before 2026-12) are left out then.
+"""
+
+import datetime
 import json
 from pathlib import Path
 
@@ -18,6 +22,7 @@ REPLAY = ["configuration", "workload", "concurrency", "steps", "served", "replay
 SLOTS = ["draft_sampling", "concurrency", "steps", "accepted", "served", "replayed"]
 FAULTS = ["configuration", "fault", "what", "steps", "accepted", "accept_length_served", "accept_length_replayed"]
 FAULTS += ["survival", "reads_one"]
+Date = datetime.datetime | None
 
 
 def folder(runs: str | Path, profile: str) -> Path:
@@ -84,11 +89,32 @@ def _short(row) -> str:
     return "both" if dear and weak else "step cost" if dear else "accept length"
 
 
-def _lines(file: Path) -> list[dict]:
-    return [row for _, row in files.json_lines(file)] if file.is_file() else []
+def _lines(file: Path, since: Date = None) -> list[dict]:
+    """The rows of a file; with `since` those that say that they were measured after it."""
+    rows = [row for _, row in files.json_lines(file)] if file.is_file() else []
+    return [row for row in rows if since is None or _is_later(row, since)]
 
 
-def replay(runs: str | Path, profile: str) -> pd.DataFrame:
+def _is_later(facts: dict, since: datetime.datetime) -> bool:
+    return "measured_at" in facts and datetime.datetime.fromisoformat(facts["measured_at"]) > since
+
+
+def last_measured(runs: str | Path, profile: str) -> dict[str, datetime.datetime]:
+    """File name -> when its last row was measured; without the files that do not say it (before 2026-12)."""
+    out = folder(runs, profile)
+    by_file = {name: _lines(out / name) for name in ("replay.jsonl", "llamacpp_slots.jsonl", fault_injection.FILE)}
+    by_file |= {name: [facts] for name, facts in made_from(out).items()}
+    dates = {name: [r["measured_at"] for r in rows if "measured_at" in r] for name, rows in by_file.items()}
+    return {name: max(map(datetime.datetime.fromisoformat, known)) for name, known in dates.items() if known}
+
+
+def made_from(out: Path) -> dict[str, dict]:
+    """made_from.json of an alignment folder: file -> what it was made from, and when."""
+    file = out / "made_from.json"
+    return files.read_json(file, dict, "delete it: what it names is then measured again") if file.is_file() else {}
+
+
+def replay(runs: str | Path, profile: str, since: Date = None) -> pd.DataFrame:
     """Served and replayed accept lengths: one row a configuration, workload and concurrency, columns REPLAY.
 
     difference: served / replayed - 1.
@@ -103,12 +129,12 @@ def replay(runs: str | Path, profile: str) -> pd.DataFrame:
             "replayed": r["replayed"]["accept_length"],
             "difference": r["served"]["accept_length"] / r["replayed"]["accept_length"] - 1,
         }
-        for r in _lines(folder(runs, profile) / "replay.jsonl")
+        for r in _lines(folder(runs, profile) / "replay.jsonl", since)
     ]
     return pd.DataFrame(rows, columns=REPLAY)
 
 
-def llamacpp_slots(runs: str | Path, profile: str) -> pd.DataFrame:
+def llamacpp_slots(runs: str | Path, profile: str, since: Date = None) -> pd.DataFrame:
     """Accept lengths by where llama.cpp samples draft tokens and by concurrency: columns SLOTS."""
     rows = [
         {
@@ -119,7 +145,7 @@ def llamacpp_slots(runs: str | Path, profile: str) -> pd.DataFrame:
             "served": r["served"]["accept_length"],
             "replayed": r["replayed"]["accept_length"],
         }
-        for r in _lines(folder(runs, profile) / "llamacpp_slots.jsonl")
+        for r in _lines(folder(runs, profile) / "llamacpp_slots.jsonl", since)
     ]
     return pd.DataFrame(rows, columns=SLOTS)
 
@@ -151,12 +177,15 @@ def fault_table(rows: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(kept, columns=FAULTS)
 
 
-def faults(runs: str | Path, profile: str) -> pd.DataFrame:
+def faults(runs: str | Path, profile: str, since: Date = None) -> pd.DataFrame:
     """`fault_table` of the published rows."""
-    return fault_table(_lines(folder(runs, profile) / fault_injection.FILE))
+    return fault_table(_lines(folder(runs, profile) / fault_injection.FILE, since))
 
 
-def csv(runs: str | Path, profile: str, name: str, columns: list[str]) -> pd.DataFrame:
-    """One of the CSV files; an empty frame with these columns when it was not measured."""
-    file = folder(runs, profile) / name
-    return pd.read_csv(file) if file.is_file() else pd.DataFrame(columns=columns)
+def csv(runs: str | Path, profile: str, name: str, columns: list[str], since: Date = None) -> pd.DataFrame:
+    """One of the CSV files; an empty frame with these columns when it was not measured (after `since`)."""
+    out = folder(runs, profile)
+    # slots.csv is made together with drift.csv, which is the one that is noted.
+    facts = made_from(out).get("drift.csv" if name == "slots.csv" else name, {}) if since else {}
+    there = (out / name).is_file() and (since is None or _is_later(facts, since))
+    return pd.read_csv(out / name) if there else pd.DataFrame(columns=columns)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runners.core import provenance
 from runners.core.acceptance_math import accept_length
 from runners.core.checkpoint import boundaries_of
 from runners.core.errors import UserError
@@ -124,7 +125,7 @@ def compare(spec: ServeSpec, work: Path, say: Progress = print, source: str | No
         raise UserError(f"{spec.configuration} has no EAGLE-3 drafter to replay.")
     folder = model_files.files(spec.profile, chosen.drafter, say).required_drafter_folder()
     boundaries = boundaries_of(folder, spec.profile.target.layers)
-    rows = []
+    rows, began = [], provenance.now()
     for served in serve_and_count.serve_and_count(spec):
         concurrency = served.concurrency
         sequences = work / f"{spec.configuration}-C{concurrency}.safetensors"
@@ -154,6 +155,7 @@ def compare(spec: ServeSpec, work: Path, say: Progress = print, source: str | No
             "k": chosen.k,
         }
         row |= {"concurrency": concurrency, "prompts": len(spec.prompts), "served": counted, "replayed": replayed}
+        row["measured_at"] = began
         rows.append(row)
         say(
             f"{spec.configuration} C={concurrency}: served {counted['accept_length']:.3f}, "

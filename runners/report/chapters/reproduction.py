@@ -9,7 +9,7 @@ from runners.analyse.compare_runs import AGREE, DIFFER, UNDECIDED, WITHOUT, by_c
 from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES
 from runners.analyse.verdict import decide
 from runners.analyse.verdict.answers import USES
-from runners.claims import check, reproduction
+from runners.claims import reproduction
 from runners.claims.reproduction import HERE, NOTHING, Side
 from runners.core import format
 
@@ -176,14 +176,3 @@ def uses_table(found: list[Side]) -> pd.DataFrame:
     return frame.sort_values(
         ["use", "workload"], key=lambda c: c.map(order.index) if c.name == "use" else c, kind="stable"
     )
-
-
-def claims_table(found: list[Side]) -> pd.DataFrame:
-    """Each claim about this profile with its status on every side; sweeps and alignment are measured where they are."""
-    columns: dict[str, list[str]] = {}
-    for side in found if len(found) > 1 else ():
-        checked = check.of(side.runs, side.profile)
-        mine = [c for c in checked if c.claim.scope and c.claim.scope.profile == side.profile]
-        columns["claim"] = [c.claim.statement for c in mine]
-        columns[side.name] = [f"{c.status} ({c.working})" if c.working else c.status for c in mine]
-    return pd.DataFrame(columns or {"claim": []})

@@ -1,26 +1,48 @@
 """Claims: expressions, figures and statuses; the file in the repository holds together."""
 
+import datetime
+import math
+
 import pandas as pd
 import pytest
+import synthetic_runs
 
 from runners.claims import check as claims_check
 from runners.claims import claim as claims_claim
-from runners.claims import drafter_values, expressions, measured_values, named_values, value_names
+from runners.claims import drafter_values, expressions, measured_values, named_values, order_tests, value_names
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
+from runners.report.chapters import claims as claims_chapter
 
 FIGURES = named_values.NamedValues(
-    {"run.a.chat.c1.speed_up": 1.25, "case.x.c1": 60.0, "case.x.c128": 90.0}, {"run.b.chat.c1"}
+    {
+        "run.a.chat.c1.speed_up": 1.25,
+        "run.a.chat.c1.speed_up_lo": 1.15,
+        "run.a.chat.c1.speed_up_hi": 1.35,
+        "run.a.chat.c4.speed_up": 1.25,
+        "case.x.c1": 60.0,
+        "case.x.c128": 90.0,
+    },
+    {"run.b.chat.c1"},
 )
+NEVER = named_values.NamedValues({})
+DAY = datetime.datetime(2026, 11, 30, tzinfo=datetime.UTC)
+WRITTEN = {"date": "2026-11-30T00:00:00+00:00", "commit": "5e70918"}
+LAB = {"scope": {"profile": "lab-cpu"}}
 
 
 def one(**fields):
-    return claims_claim.Claim.model_validate({"id": "a", "statement": "it is so"} | fields)
+    return claims_claim.Claim.model_validate({"id": "a", "statement": "it is so", "kind": "definition"} | fields)
 
 
-def status(claim, profile="lab-cpu"):
-    return claims_check.check([claim], profile, FIGURES)[0]
+def finding(check, **fields):
+    return one(**LAB, kind="finding", check=check, written=WRITTEN, **fields)
+
+
+def status(claim, profile="lab-cpu", later=FIGURES):
+    """Its status where `later` is what was measured after it was written, and FIGURES is everything."""
+    return claims_check.check([claim], profile, lambda date, names: FIGURES if date is None else later)[0]
 
 
 @pytest.mark.parametrize(
@@ -49,44 +71,146 @@ def test_names_are_found_without_figures():
     assert expressions.names("a.b / c.d > 1 and a.b < e.f") == ["a.b", "c.d", "e.f"]
 
 
-LAB = {"scope": {"profile": "lab-cpu"}}
+@pytest.mark.parametrize(
+    ("text", "answer", "working"),
+    [
+        ("above(run.a.chat.c1.speed_up, 1.1)", True, "above(1.25 [1.15, 1.35], 1.1)"),
+        ("above(run.a.chat.c1.speed_up, 1.2)", None, "above(1.25 [1.15, 1.35], 1.2)"),
+        ("above(run.a.chat.c1.speed_up, 1.4)", False, "above(1.25 [1.15, 1.35], 1.4)"),
+        ("below(run.a.chat.c1.speed_up, 1.4)", True, "below(1.25 [1.15, 1.35], 1.4)"),
+        ("above(run.a.chat.c4.speed_up, 1.1)", None, "above(1.25, 1.1)"),  # no interval is known
+        ("equal(run.a.chat.c1.speed_up, 1.25, 0.1)", True, "equal(1.25 [1.15, 1.35], 1.25, 0.1)"),
+        ("equal(run.a.chat.c1.speed_up, 1.25, 0.05)", None, "equal(1.25 [1.15, 1.35], 1.25, 0.05)"),
+        ("equal(run.a.chat.c1.speed_up, 1.25, 2, 0.1)", False, "equal(1.25 [1.15, 1.35], 1.25, 2, 0.1)"),
+    ],
+)
+def test_order_and_equality_are_decided_by_whole_intervals(text, answer, working):
+    assert expressions.evaluate(text, FIGURES) == (answer, working)
+
+
+def test_two_intervals_are_put_together_on_the_logarithmic_scale():
+    x = order_tests.Measured(2.0, 2.0 / 1.1, 2.0 * 1.1)
+    low, high = order_tests.ratio_interval(x, x)
+    assert (low, high) == pytest.approx((1.1 ** -math.sqrt(2), 1.1 ** math.sqrt(2)))
+    assert (
+        order_tests.above(order_tests.Measured(2.2, 2.0, 2.4), x) is None
+    )  # each alone would lie outside of the other
 
 
 @pytest.mark.parametrize(
-    "check, profile, wanted",
+    ("text", "answer"),
     [
-        ("run.a.chat.c1.speed_up > 1.2", "lab-cpu", claims_claim.REPRODUCED),
-        ("run.a.chat.c1.speed_up > 1.3", "lab-cpu", claims_claim.NOT_REPRODUCED),
-        ("run.b.chat.c1.speed_up > 1.3", "lab-cpu", claims_claim.VOID),
-        ("run.c.chat.c1.speed_up > 1.3", "lab-cpu", NOT_MEASURED),
-        ("run.a.chat.c1.speed_up > 1.2", "other-box", NOT_MEASURED),
+        ("above(run.a.chat.c1.speed_up, 1.2) and 1 > 2", False),
+        ("above(run.a.chat.c1.speed_up, 1.2) and 2 > 1", None),
+        ("above(run.a.chat.c1.speed_up, 1.2) or 2 > 1", True),
+        ("above(run.a.chat.c1.speed_up, 1.2) or 1 > 2", None),
+        ("not above(run.a.chat.c1.speed_up, 1.2)", None),
     ],
 )
-def test_a_measured_claim_has_one_of_four_statuses(check, profile, wanted):
-    assert status(one(**LAB, check=check), profile).status == wanted
+def test_an_undecided_part_decides_nothing(text, answer):
+    assert expressions.evaluate(text, FIGURES)[0] is answer
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("above(run.a.chat.c1.speed_up, 1.2) > 0", "answers, not figures"),
+        ("above(run.a.chat.c1.speed_up * 2, 1)", "take names and numbers"),
+        ("above(case.x.c1)", "above"),
+        ("equal(case.x.c1, 0.1)", "two figures or more"),
+        ("below(case.x.c1, 0)", "figures above 0"),
+    ],
+)
+def test_a_test_that_is_written_wrongly_is_refused(text, words):
+    with pytest.raises(expressions.NotAnExpression, match=words):
+        expressions.evaluate(text, FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("check", "profile", "later", "wanted"),
+    [
+        ("above(run.a.chat.c1.speed_up, 1.1)", "lab-cpu", FIGURES, claims_claim.REPRODUCED),
+        ("above(run.a.chat.c1.speed_up, 1.4)", "lab-cpu", FIGURES, claims_claim.NOT_REPRODUCED),
+        ("above(run.a.chat.c1.speed_up, 1.2)", "lab-cpu", FIGURES, claims_claim.UNDECIDED),
+        ("above(run.a.chat.c1.speed_up, 1.1)", "lab-cpu", NEVER, claims_claim.NOT_TESTED),
+        ("above(run.b.chat.c1.speed_up, 1.1)", "lab-cpu", FIGURES, claims_claim.VOID),
+        ("above(run.c.chat.c1.speed_up, 1.1)", "lab-cpu", FIGURES, NOT_MEASURED),
+        ("above(run.a.chat.c1.speed_up, 1.1)", "other-box", FIGURES, NOT_MEASURED),
+    ],
+)
+def test_a_finding_is_tested_only_by_what_was_measured_later(check, profile, later, wanted):
+    assert status(finding(check), profile, later).status == wanted
+
+
+def test_invariants_and_definitions_are_checked_on_everything_and_counted_apart():
+    claims = [
+        one(**LAB, id="b", kind="invariant", check="run.a.chat.c1.speed_up > 1"),
+        one(**LAB, id="c", check="run.a.chat.c1.speed_up > 2"),
+        finding("above(run.a.chat.c1.speed_up, 1.1)"),
+    ]
+    checked = [status(claim, later=NEVER) for claim in claims]
+    counts = claims_check.counts(checked, "lab-cpu")
+    assert counts["invariant"]["held"] == counts["definition"]["broken"] == counts["finding"]["not tested yet"] == 1
+    assert claims_chapter.claims_sentence(counts) == (
+        "1 finding, each tested only by what was measured after it was written down: 1 not tested yet. "
+        "1 of 1 invariants of the tool and 0 of 1 definitions held."
+    )
 
 
 def test_a_reported_claim_says_what_follows_from_its_figures():
     reported = {"reported": {"value": "1.5", "source": "case"}, "says": "corrected"}
     assert status(one(**reported, check="case.x.c1 < case.x.c128")).status == "corrected"
     assert status(one(**reported, check="case.x.c1 > case.x.c128")).status == claims_claim.DOES_NOT_FOLLOW
-    assert status(one(reported={"value": "a", "source": "b"})).status == NOT_MEASURED
+    assert status(one(kind="finding", reported={"value": "a", "source": "b"})).status == NOT_MEASURED
     with pytest.raises(UserError, match="case.y.c1, which no file in data/reported holds"):
         status(one(**reported, check="case.y.c1 > 1"))
 
 
+OURS = "id: a, statement: b, scope: {profile: x}"
+FOUND = f"{OURS}, kind: finding, check: 'above(run.a.chat.c1.speed_up, 1)'"
+NOW = "written: {date: '2026-12-01T00:00:00+00:00', commit: abcdef0}"
+BEFORE = "commit: abcdef0, why: w, check: 1 > 0"
+
+
 @pytest.mark.parametrize(
-    "text, words",
+    ("text", "words"),
     [
-        ("schema_version: 1\nclaims: [{id: a, statement: b}]", "exactly one of `reported` and `scope`"),
-        ("schema_version: 1\nclaims: [{id: a, statement: b, scope: {profile: x}}]", "needs a `check`"),
-        ("schema_version: 2\nclaims: []", "schema_version"),
-        ("claims: [", "not valid YAML"),
+        ("{id: a, statement: b, kind: finding}", "exactly one of `reported` and `scope`"),
+        (f"{{{OURS}, kind: finding}}", "needs a `check`"),
+        (f"{{{OURS}, check: 1 > 0}}", "kind` is missing"),
+        (f"{{{OURS}, kind: opinion, check: 1 > 0}}", "kind` must be 'definition', 'invariant' or 'finding'"),
+        (f"{{{FOUND}}}", "a finding needs `written`"),
+        (f"{{{FOUND}, written: {{date: yesterday, commit: abcdef0}}}}", "written.date"),
+        (f"{{{FOUND}, written: {{date: '2026-12-01T00:00:00', commit: abcdef0}}}}", "written.date"),
+        (f"{{{FOUND}, written: {{date: '2026-12-01T00:00:00+00:00', commit: later}}}}", "written.commit"),
+        (f"{{{OURS}, kind: finding, check: run.a.chat.c1.step_cost_lo > 1, {NOW}}}", "compare it by its interval"),
+        (f"{{{FOUND}, {NOW}, history: [{{date: '2026-12-01T00:00:00Z', change: failed, {BEFORE}}}]}}", "must be later"),
         (
-            "schema_version: 1\nclaims: [{id: a, statement: b, scope: {profile: x}, check: '1 > 0', twin: [c]}]",
-            "twin `c` is not the id of a claim",
+            f"{{{FOUND}, {NOW}, history: [{{date: '2026-11-02T00:00:00Z', change: failed, {BEFORE}}},"
+            f" {{date: '2026-11-01T00:00:00Z', change: failed, {BEFORE}}}]}}",
+            "begin with the oldest",
         ),
+        (
+            f"{{{FOUND}, {NOW}, history: [{{date: '2026-11-01T00:00:00Z', change: failed, commit: abcdef0, why: w}}]}}",
+            "its `statement`, its `check` or both",
+        ),
+        (
+            "{id: a, statement: b, kind: invariant, reported: {value: c, source: d}, says: consistent, check: 1 > 0}",
+            "is arithmetic on reported figures",
+        ),
+        (f"{{{FOUND}, {NOW}, twin: [c]}}", "twin `c` is not the id of a claim"),
     ],
+)
+def test_a_fault_of_a_claim_is_one_sentence(tmp_path, text, words):
+    place = tmp_path / "claims.yaml"
+    place.write_text(f"schema_version: 2\nclaims: [{text}]")
+    with pytest.raises(UserError, match="claims.yaml") as caught:
+        claims_claim.load(place)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("schema_version: 1\nclaims: []", "schema_version"), ("claims: [", "not valid YAML")]
 )
 def test_a_fault_in_the_file_is_one_sentence(tmp_path, text, words):
     place = tmp_path / "claims.yaml"
@@ -115,7 +239,7 @@ def test_every_source_of_a_claim_is_there():
 
 @pytest.mark.slow
 def test_published_claims_are_judged_not_missing():
-    """Every measured claim asks for figures that exist: a mistyped name would read "not measured here" for ever."""
+    """Every claim asks for figures that exist: a mistyped name would read "not measured here" for ever."""
     checked = claims_check.of("published", "lab-cpu")
     missing = [c.claim.id for c in checked if c.claim.scope and c.status == NOT_MEASURED]
     assert not missing
@@ -157,3 +281,19 @@ def test_published_alignment_has_a_value_of_each_family():
         assert any(name.startswith(f"run.{family}.") for name in found), family
     assert found["run.fault.llamacpp_eagle3_aligned.random_head.served"] == 1.0
     assert drafter_values.of_alignment("published", "no-such-profile") == {}
+
+
+def test_alignment_without_a_date_tests_no_finding():
+    assert drafter_values.of_alignment("published", "lab-cpu", DAY) == {}
+
+
+def test_values_of_later_cells_come_from_later_cells_alone(tmp_path):
+    runs = synthetic_runs.write(tmp_path, repeats=3, prompts=8)
+    name = "run.vllm_ngram.edit.c1.speed_up"
+    found = named_values.Runs(runs, synthetic_runs.PROFILE)
+    everything = found.since(None, [name])
+    last = everything.last_measured([name])
+    assert everything(name)[0] > 0 and last is not None
+    assert found.since(DAY.replace(year=2000), [name]).figures == everything.figures
+    with pytest.raises(named_values.Missing):
+        found.since(last + datetime.timedelta(days=1), [name])(name)

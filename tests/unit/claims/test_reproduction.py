@@ -7,7 +7,7 @@ import pytest
 import synthetic_runs
 
 from runners.analyse import forecasts
-from runners.claims import claim, reproduction
+from runners.claims import reproduction
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.profiles.load import load
@@ -79,15 +79,6 @@ def test_ratios_that_differ_come_first_and_are_hollow(two):
     assert "'filled': False" in str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
 
 
-@pytest.mark.slow
-def test_each_claim_has_a_status_on_each_side(two):
-    found = reproduction.sides(two[0], PROFILE, two[1])
-    table = reproduction_chapter.claims_table(found)
-    mine = [c for c in claim.load() if c.scope and c.scope.profile == PROFILE]
-    assert list(table.columns) == ["claim", "this report", "other-box"] and len(table) == len(mine)
-    assert all(text.startswith(claim.STATUSES) for text in table["other-box"])
-
-
 def test_without_other_runs_each_part_says_so(tmp_path, two):
     for found in (reproduction.sides(two[0], PROFILE, tmp_path / "none"), reproduction.sides(tmp_path, PROFILE)):
         assert (
@@ -98,7 +89,6 @@ def test_without_other_runs_each_part_says_so(tmp_path, two):
         for table in (
             reproduction_chapter.ratios_table,
             reproduction_chapter.uses_table,
-            reproduction_chapter.claims_table,
             reproduction.drawn,
         ):
             assert table(found).empty

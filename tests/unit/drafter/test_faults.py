@@ -115,7 +115,7 @@ def test_charts_are_drawn_from_rows():
 def test_what_was_made_from_something_else_is_made_again(tmp_path):
     facts = {"text": "a", "drafter": "b"}
     assert not experiments._made(tmp_path, "target_drift.csv", facts)
-    experiments._note(tmp_path, "target_drift.csv", facts)
+    experiments._note(tmp_path, "target_drift.csv", facts, "2026-12-01T05:00:00+00:00")
     assert not experiments._made(tmp_path, "target_drift.csv", facts)  # the file itself is not there
     (tmp_path / "target_drift.csv").write_text("noise\n")
     assert experiments._made(tmp_path, "target_drift.csv", facts)
