@@ -27,12 +27,6 @@ def adjusted(p: pd.Series) -> pd.Series:
     return pd.Series(values, index=known.index).reindex(p.index)
 
 
-def of_points(points: pd.DataFrame) -> pd.DataFrame:
-    """Points with their `p` as they are, `q` (adjusted over all of them) and `holds` (q at most FALSE_DISCOVERIES)."""
-    q = adjusted(points["p"].astype(float))
-    return points.assign(q=q, holds=q <= FALSE_DISCOVERIES)
-
-
 def answered(points: pd.DataFrame, speed_ups: Sequence[Estimate], margin: float) -> pd.DataFrame:
     """Points (step_cost.step_costs) with p, q and pays of their speed-ups, in the same order.
 

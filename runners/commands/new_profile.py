@@ -170,7 +170,7 @@ def _workload(gpu: bool) -> list[str]:
     requests = row(lambda c: max(4, 2 * c))
     return [
         "workload:",
-        "  prompt_sets: [chat, edit]",
+        "  prompt_sets: [chat, edit]   # with `mix: {chat: 0.7, edit: 0.3}` the verdict has an answer for the mix too",
         f"  output_tokens: {256 if gpu else 64}",
         f"  concurrencies: {levels}",
         "  presets:",

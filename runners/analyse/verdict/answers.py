@@ -79,12 +79,15 @@ class Pool:
             None if pd.isna(equal) else float(equal),
         )
 
-    def lead(self, use: Use, workload: str) -> Lead:
-        """The ratio of two contenders in one workload."""
+    def lead(self, workload: str) -> Lead:
+        """The ratio of two contenders in one workload.
+
+        Of throughput for each use: goodput is the throughput of a load that reaches the attainment floor.
+        """
 
         def ratio(upper: Contender, lower: Contender) -> Ratio:
             above, below = (Point(c.configuration, workload, c.concurrency) for c in (upper, lower))
-            return comparisons.ratio(self.data, above, below, use.metric)
+            return comparisons.ratio(self.data, above, below)
 
         return ratio
 
@@ -102,7 +105,7 @@ def answers(pool: Pool, mix: Mapping[str, float] | None) -> list[dict]:
             continue  # the profile sets no limits
         workloads = sorted(set(pool.cells.workload))
         for workload in workloads:
-            contenders, lead = pool.contenders(use, workload), pool.lead(use, workload)
+            contenders, lead = pool.contenders(use, workload), pool.lead(workload)
             found.append({"use": name, "workload": workload, "mix": None} | _answer(pool, contenders, lead))
         if mix and set(mix) <= set(workloads):
             contenders, lead = _mixed(pool, use, mix)
@@ -158,7 +161,7 @@ def _mixed(pool: Pool, use: Use, mix: Mapping[str, float]) -> tuple[list[Contend
     """The contenders that were measured in every workload of the mix, with their speeds over it, and their ratios."""
     shares = list(mix.values())
     parts = [{(c.configuration, c.concurrency): c for c in pool.contenders(use, w)} for w in mix]
-    own_leads = [pool.lead(use, w) for w in mix]
+    own_leads = [pool.lead(w) for w in mix]
     found = []
     for key, first in parts[0].items():
         if all(key in part for part in parts):

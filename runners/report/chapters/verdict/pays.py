@@ -3,7 +3,7 @@
 import pandas as pd
 
 from runners.analyse.inference import NO, NO_DIFFERENCE, NOTHING, UNDECIDED, YES
-from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES, of_points
+from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES
 from runners.core.format import NOT_MEASURED, listed, minutes, triple_text
 from runners.report.columns import interval_column
 
@@ -13,11 +13,11 @@ def pays_sentence(verdict: dict) -> str:
     points = [p for p in verdict["points"] if p["speed_up"] is not None]
     if not points:
         return f"Whether speculation pays: {NOT_MEASURED}."
-    count = {a: sum(p["pays"] == a for p in points) for a in (YES, NO)}
+    count = {a: sum(p["pays"] == a for p in points) for a in (YES, NO, NO_DIFFERENCE)}
     where = listed(dict.fromkeys(p["configuration"] for p in points if p["pays"] == YES))
     gains = f"pays at {count[YES]}" + (f" ({where})" if count[YES] else "")
-    rest = len(points) - count[YES] - count[NO]
-    tail = f"loses at {count[NO]} and makes no clear difference at {rest}"
+    rest = len(points) - sum(count.values())
+    tail = f"loses at {count[NO]}, makes no difference at {count[NO_DIFFERENCE]} and is undecided at {rest}"
     note = " One start a point and no earlier campaign: nothing can be decided." if verdict["unit"] == NOTHING else ""
     return f"Of {len(points)} measured points speculation {gains}, {tail}.{note}"
 
@@ -37,19 +37,21 @@ def open_sentence(verdict: dict) -> str:
     return f"{are}; about {minutes(60 * more['minutes'])} more would decide {which}, if the ratios are what they seem."
 
 
-def false_discovery_sentence(points: pd.DataFrame) -> str:
-    """How many of a verdict's answers hold when all of them are corrected together."""
-    if points.empty:
+def false_discovery_sentence(verdict: dict) -> str:
+    """How many of the points beyond the margin keep their answer when all are corrected together."""
+    points = [p for p in verdict["points"] if p["speed_up"] is not None]
+    if not points:
         return f"Comparisons: {NOT_MEASURED}."
-    found = of_points(points)
-    if not found["p"].notna().any():
-        return f"{len(points)} points are compared; none is tested, since a point has too few repeats."
-    decided = found[found["pays"].isin(("yes", "no")) & found["p"].notna()]
-    by_chance = FALSE_DISCOVERIES * found["p"].notna().sum()
+    tested = [p for p in points if p["p"] is not None]
+    if not tested:
+        return f"{len(points)} points are compared; none is tested, since a point has too few starts."
+    margin = verdict["margin"]
+    beyond = [p for p in tested if p["speed_up_lo"] > 1 + margin or p["speed_up_hi"] < 1 - margin]
+    kept = sum(p["pays"] in (YES, NO) for p in beyond)
     return (
-        f"{len(points)} points are compared; at 95% each, about {by_chance:.0f} would differ by chance alone. Of "
-        f"{len(decided)} answers yes or no, {int(decided['holds'].sum())} hold with the false discovery rate kept at "
-        f"{FALSE_DISCOVERIES:.0%} over all of them (Benjamini-Hochberg)."
+        f"{len(points)} points are compared; at 95% each, about {FALSE_DISCOVERIES * len(tested):.0f} would differ by "
+        f"chance alone. So *yes* and *no* also need a false discovery rate of at most {FALSE_DISCOVERIES:.0%} over all "
+        f"of them (Benjamini-Hochberg): of {len(beyond)} intervals beyond the margin {kept} do."
     )
 
 
