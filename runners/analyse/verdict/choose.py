@@ -65,7 +65,7 @@ def choose(contenders: Sequence[Contender], lead: Lead, margin: float) -> Choice
     best, others = ranked[0], ranked[1:]
     behind = _clearly_behind(best, others, lead, margin)
     among = tuple(c for c in ranked if c not in behind)
-    serve = min(among, key=simplicity)
+    serve = min(among, key=simplicity)  # of equals the first, which is the fastest
     return Choice(
         best,
         serve,
@@ -84,7 +84,7 @@ def _ranked(contenders: Sequence[Contender], lead: Lead) -> list[Contender]:
         ratio = 1.0 if c is first else lead(c, first).ratio
         return ratio if ratio > 0 else c.value / first.value  # False for NaN
 
-    return sorted(contenders, key=lambda c: (-place(c), simplicity(c)))
+    return sorted(contenders, key=lambda c: (-place(c), simplicity(c), c.configuration))
 
 
 def _clearly_behind(best: Contender, others: Sequence[Contender], lead: Lead, margin: float) -> list[Contender]:
@@ -100,16 +100,13 @@ def _clearly_behind(best: Contender, others: Sequence[Contender], lead: Lead, ma
     return behind
 
 
-def simplicity(c: Contender) -> tuple:
-    """Sorts the simplest first: no speculation, then no drafter, then fewer draft tokens.
-
-    Among equals the one whose text is nearest to the reference's, then the faster one.
-    """
-    return (*simplicity_of(c.method, c.k), -(c.to_reference or 0), -c.value, c.configuration)
+def simplicity(c: Contender) -> tuple[int, int]:
+    """Sorts the simplest first: no speculation, then no drafter, then fewer draft tokens."""
+    return simplicity_of(c.method, c.k)
 
 
 def simplicity_of(method: str, k: int | None) -> tuple[int, int]:
-    """Sorts methods, the simplest first."""
+    """`simplicity` of a method and its draft tokens a step."""
     return (_kind(method), k or 0)
 
 
@@ -119,18 +116,15 @@ def _kind(method: str) -> int:
 
 
 def why(serve: Contender, among: Sequence[Contender]) -> str:
-    """In what the chosen one is simpler than the others that are not clearly behind; empty where it is alone."""
-    others = [c for c in among if c is not serve]
-    if not others:
+    """Why it is the choice of several that are not clearly behind, the best of them first; empty where it is alone."""
+    best = among[0]
+    if len(among) == 1:
         return ""
-    kind, nearest = _kind(serve.method), min(others, key=simplicity)
-    if kind < _kind(nearest.method):
-        return "it does not speculate" if kind == 0 else "it needs no drafter"
-    if (serve.k or 0) < (nearest.k or 0):
-        return "it drafts the fewest tokens"
-    if (serve.to_reference or 0) > (nearest.to_reference or 0):
-        return "of the simplest its text is nearest to the reference's"
-    return "of the simplest it was the fastest"
+    if serve is best:
+        return "it was the fastest, and none of them is simpler"
+    if _kind(serve.method) < _kind(best.method):
+        return "it does not speculate" if _kind(serve.method) == 0 else "it needs no drafter"
+    return "it drafts fewer tokens"
 
 
 @dataclass(frozen=True)

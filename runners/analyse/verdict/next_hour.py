@@ -11,7 +11,8 @@ from runners.measure.ledger import Ledger
 
 
 def next_hour(cells: pd.DataFrame, margin: float, start_seconds: Mapping[str, float]) -> dict:
-    """points (measured), open (of them), decidable (of those), minutes (to decide the decidable ones; None for none).
+    """points (measured), open (of them), unknown (of those: one start, so that nobody knows how many more it takes),
+    decidable (of the others), minutes (for one more start of the unknown ones and to decide the decidable ones).
 
     An estimate from this ledger's own seconds: the starts that each point still needs, with as many blocks in each as
     before. Points of one configuration share its starts. start_seconds: of each configuration's server, where known.
@@ -28,8 +29,9 @@ def next_hour(cells: pd.DataFrame, margin: float, start_seconds: Mapping[str, fl
     for name, n in starts.items():
         base = results.base_of(cells, cells[cells.configuration == name].engine.iloc[0], name)
         seconds += n * sum(start_seconds.get(side or "", 0.0) for side in (name, base))
-    found = {"points": len(points), "open": len(still_open), "decidable": len(needed)}
-    return found | {"minutes": seconds / 60 if needed else None}
+    unknown = sum(not row["df"] > 0 for row in still_open)
+    counts = {"points": len(points), "open": len(still_open), "unknown": unknown, "decidable": len(needed) - unknown}
+    return counts | {"minutes": seconds / 60 if needed else None}
 
 
 def _seconds_of_a_start(cells: pd.DataFrame, row: dict) -> float:

@@ -10,8 +10,8 @@ from runners.analyse.verdict import choose
 from runners.analyse.verdict.choose import Contender
 
 
-def contender(name, value, method="none", k=None, to_reference=1.0):
-    return Contender(name, "engine", method, k, "INT4", 1, value, value, value, to_reference)
+def contender(name, value, method="none", k=None):
+    return Contender(name, "engine", method, k, "INT4", 1, value, value, value, 1.0)
 
 
 BASE = contender("base", 100.0)
@@ -34,9 +34,8 @@ def names(choice):
     [
         ([K3, BASE, NGRAM, K1], "base", "it does not speculate"),
         ([K3, NGRAM, K1], "ngram", "it needs no drafter"),
-        ([K3, K1], "k1", "it drafts the fewest tokens"),
-        ([BASE, contender("other", 101.0, to_reference=0.4)], "base", "its text is nearest to the reference's"),
-        ([BASE, contender("other", 101.0)], "other", "it was the fastest"),
+        ([K3, K1], "k1", "it drafts fewer tokens"),
+        ([BASE, contender("other", 101.0)], "other", "it was the fastest, and none of them is simpler"),
     ],
 )
 def test_where_nobody_is_clearly_behind_the_simplest_is_the_choice(contenders, serve, reason):

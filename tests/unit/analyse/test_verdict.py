@@ -233,22 +233,26 @@ def test_nothing_measured(tmp_path):
 def test_what_more_time_would_decide(found):
     more, answers = found["more"], [p["pays"] for p in found["points"]]
     assert (more["points"], more["open"]) == (len(answers), answers.count("undecided"))
-    assert (more["minutes"] is None) == (more["decidable"] == 0)
+    assert (more["minutes"] is None) == (more["decidable"] + more["unknown"] == 0)
 
 
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ((9, 3, 2, 25.0), "3 of 9 points are open; about 25 min more would decide 2 of them, if"),
-        ((9, 2, 2, 25.0), "2 of 9 points are open; about 25 min more would decide them, if"),
-        ((9, 1, 1, 1.0), "1 of 9 points is open; about 60 s more would decide it, if"),
-        ((9, 3, 0, None), "3 of 9 points are open; their ratios are too near a bound"),
-        ((9, 0, 0, None), "No point is open: all 9 are decided."),
-        ((0, 0, 0, None), format.NOT_MEASURED),
+        ((9, 3, 0, 2, 25.0), "3 of 9 points are open; about 25 min more would decide 2 of them, if"),
+        ((9, 2, 0, 2, 25.0), "2 of 9 points are open; about 25 min more would decide them, if"),
+        ((9, 1, 0, 1, 1.0), "1 of 9 points is open; about 60 s more would decide it, if"),
+        ((9, 3, 0, 0, None), "3 of 9 points are open; their ratios are too near a bound"),
+        (
+            (9, 9, 9, 0, 17.0),
+            "9 of 9 points are open, 9 of them without a known error: one more start of each takes about",
+        ),
+        ((9, 0, 0, 0, None), "No point is open: all 9 are decided."),
+        ((0, 0, 0, 0, None), format.NOT_MEASURED),
     ],
 )
 def test_a_sentence_says_what_more_time_would_decide(counts, said):
-    more = dict(zip(("points", "open", "decidable", "minutes"), counts, strict=True))
+    more = dict(zip(("points", "open", "unknown", "decidable", "minutes"), counts, strict=True))
     assert said in pays_chapter.open_sentence({"more": more})
 
 

@@ -30,6 +30,9 @@ def open_sentence(verdict: dict) -> str:
     if not more["open"]:
         return f"No point is open: all {more['points']} are decided."
     are = f"{more['open']} of {more['points']} points {'is' if more['open'] == 1 else 'are'} open"
+    if more["unknown"]:
+        start = f"one more start of each takes about {minutes(60 * more['minutes'])} and shows what it takes to decide"
+        return f"{are}, {more['unknown']} of them without a known error: {start}."
     if not more["decidable"]:
         return f"{are}; their ratios are too near a bound for more starts to decide."
     every = "it" if more["open"] == 1 else "them"
