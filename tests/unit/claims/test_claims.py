@@ -1,6 +1,8 @@
 """Claims: expressions, figures and statuses; the file in the repository holds together."""
 
 import datetime
+import functools
+import json
 import math
 
 import pandas as pd
@@ -297,3 +299,18 @@ def test_values_of_later_cells_come_from_later_cells_alone(tmp_path):
     assert found.since(DAY.replace(year=2000), [name]).figures == everything.figures
     with pytest.raises(named_values.Missing):
         found.since(last + datetime.timedelta(days=1), [name])(name)
+
+
+def test_only_dated_rows_of_an_alignment_test_a_finding(tmp_path):
+    folder = tmp_path / "lab-cpu" / "alignment"
+    folder.mkdir(parents=True)
+    counts = {"steps": 10, "accepted": 5, "accept_length": 1.5}
+    row = {"configuration": "a", "workload": "chat", "concurrency": 1, "served": counts, "replayed": counts}
+    late = row | {"measured_at": "2026-12-01T00:00:00+00:00"}
+    (folder / "replay.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(late)}\n")
+    (folder / "slots.csv").write_text("slot,boundary,distance,source\n2,2,0.0,vllm\n2,3,1.0,vllm\n")
+    (folder / "made_from.json").write_text(json.dumps({"drift.csv": {"measured_at": "2026-12-01T00:00:00+00:00"}}))
+    found = functools.partial(drafter_values.of_alignment, tmp_path, "lab-cpu")
+    assert found() == found(DAY) == {"run.replay.worst": 0.0, "run.offset.worst": 0.0}
+    assert found(DAY + datetime.timedelta(days=2)) == {}
+    assert drafter_values.dates(tmp_path, "lab-cpu")["run.replay"] == DAY + datetime.timedelta(days=1)
