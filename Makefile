@@ -7,11 +7,13 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/specverdict
 PRESET_FLAG := $(if $(PRESET),--preset $(PRESET))
+# MINUTES=40 gives a report that much time; MORE=1 adds a campaign beside a finished one.
+BUDGET := $(if $(MINUTES),--minutes $(MINUTES)) $(if $(MORE),--more)
 
 .PHONY: report plan preflight rehearse check static fast test book serve publish compare share drafter lock clean
 
 report: $(VENV)/complete
-	@$(RUN) report --profile $(PROFILE) $(PRESET_FLAG) $(if $(DRY_RUN),--dry-run)
+	@$(RUN) report --profile $(PROFILE) $(PRESET_FLAG) $(BUDGET) $(if $(DRY_RUN),--dry-run)
 
 plan: $(VENV)/complete
 	@$(RUN) plan --profile $(PROFILE) $(PRESET_FLAG)

@@ -92,9 +92,7 @@ def _unmeasured(
 ) -> Iterator[UnmeasuredPoint]:
     """The points of one configuration that no cell was begun for, and whose prompt and accept length are known."""
     chosen, output = profile.configuration(name), profile.workload.output_tokens
-    for workload, concurrency in dict.fromkeys(
-        (p.workload, p.concurrency) for p in points.points(profile, preset, name)
-    ):
+    for workload, concurrency in points.loads(profile, points.Comparison(name)):
         if (name, workload, concurrency) in started:
             continue
         prompt, length = prompt_tokens(workload, known), _length(profile, name, workload, known)

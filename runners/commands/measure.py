@@ -1,11 +1,13 @@
-"""`specverdict measure`: measure the missing cells of one configuration."""
+"""`specverdict measure`: measure one configuration beside its base."""
 
 import argparse
 
+from runners.analyse import looks
 from runners.commands import arguments
 from runners.core import paths
-from runners.measure import measure_configuration
+from runners.measure import campaign
 from runners.profiles.load import load
+from runners.report.chapters.run_campaign import campaign_sentence
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,15 +15,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_profile(parser)
     arguments.add_preset(parser)
     arguments.add_runs(parser, "local")
-    parser.add_argument("--configuration", required=True, help="a name from the profile")
-    parser.add_argument("--round", type=int, help="only this server start, from 0 (default: all)")
+    arguments.add_minutes(parser)
+    arguments.add_more(parser)
+    parser.add_argument(
+        "--configuration", required=True, action="append", help="a name from the profile; may be repeated"
+    )
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print the outcome; UserError when the engine cannot be installed or started."""
+    """Measure and print what was done; UserError when the engine cannot be installed or started."""
     profile, runs = load(args.profile), paths.runs_root(args.runs)
-    outcome = measure_configuration.configuration(
-        profile, args.configuration, args.preset, runs, args.round, strict=True
+    done = campaign.run(
+        profile,
+        args.preset,
+        runs,
+        lambda: looks.for_campaign(runs, profile, args.configuration),
+        names=args.configuration,
+        seconds=args.minutes * 60 if args.minutes else None,
+        more=args.more,
+        strict=True,
     )
-    print(f"{args.configuration}: {outcome.status}" + (f": {outcome.reason}" if outcome.reason else ""))
+    print(campaign_sentence(done))
     return 0

@@ -37,7 +37,7 @@ def rehearse(profile: Profile, faults: bool = False) -> int:
     """Measure, analyse and build against stand-ins; returns the report's exit code."""
     place = write(profile, faults)
     print(f"rehearsal of {profile.name}: stand-in engines, compressed time, nothing measured ({place})")
-    return run_report.report(load(str(place)), str(place), None, str(FOLDER / "runs"))
+    return run_report.report(run_report.ReportRun(load(str(place)), str(place), "quick", str(FOLDER / "runs")))
 
 
 def write(profile: Profile, faults: bool = False) -> Path:
@@ -68,7 +68,7 @@ def write(profile: Profile, faults: bool = False) -> Path:
     if faults:
         _add_faults(content, profile)
     levels = content["workload"]["concurrencies"]
-    preset = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(2 * c, 4) for c in levels}}
+    preset = {"rounds": 1, "repeats": dict.fromkeys(levels, 1), "requests": {c: max(c // 4, 2) for c in levels}}
     content["workload"] |= {"output_tokens": OUTPUT_TOKENS, "presets": {"quick": preset}, "default_preset": "quick"}
     content["gates"] |= {"equal_to_reference_floor": None, "check_neighbours": False}
     content |= {"stall_seconds": 20, "request_timeout_seconds": 20, "training": None}

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -23,16 +22,17 @@ from runners.claims import check
 from runners.commands import arguments, show_plan
 from runners.commands.prepare import prepare_report
 from runners.commands.progress_line import ProgressLine
-from runners.core import format, paths, progress
+from runners.core import files, format, paths, progress
 from runners.core.errors import UserError
-from runners.measure import cell_key, estimate
-from runners.profiles import points
+from runners.measure import campaign_record, estimate
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.report import book
 from runners.report.chapters import claims as claims_chapter
 from runners.report.chapters.verdict import summary
 
+AFTER_S = 75.0  # of analysis and book, before they were timed here
+LEAST_S = 60.0  # a budget that installing has used up still measures something
 # What an engine spends loading and answering; the rest of a report is our own.
 ENGINE_WORK = ("start", "warm-up", "cell")
 # Each signal to Snakemake's group and how long to wait for it to end before the next one (None: as long as it takes).
@@ -51,6 +51,8 @@ class ReportRun:
     preset: str
     runs_argument: str
     only: list[str] | None = None
+    minutes: float | None = None  # what the whole may take; None: the preset's
+    more: bool = False  # another campaign beside a finished one
 
     @property
     def runs(self) -> Path:
@@ -58,93 +60,94 @@ class ReportRun:
         return paths.runs_root(self.runs_argument)
 
     @property
+    def folder(self) -> Path:
+        """The profile's part of it."""
+        return self.runs / self.profile.name
+
+    @property
     def configurations(self) -> list[str]:
         """The configurations that are measured, in the profile's order or in that of `--only`."""
         return self.only or self.profile.at_preset(self.preset)
 
+    def budget_s(self, since: float) -> float | None:
+        """Seconds that measuring may take, of a report that began at `since` (time.monotonic); None: no limit."""
+        minutes = self.minutes or self.profile.preset(self.preset).minutes
+        if minutes is None:
+            return None
+        return max(minutes * 60 - (time.monotonic() - since) - after_s(self), LEAST_S)
 
-def report(
-    profile: Profile,
-    profile_argument: str,
-    preset: str | None,
-    runs_argument: str,
-    dry_run: bool = False,
-    only: list[str] | None = None,
-) -> int:
+
+def after_s(run: ReportRun) -> float:
+    """Seconds that analysis and book took last time, here or in the published run; AFTER_S where that is unknown."""
+    for root in (run.runs, paths.PUBLISHED_RUNS):
+        path = root / run.profile.name / f"report-{run.preset}.json"
+        if path.is_file() and (known := files.read_json(path, dict, "delete it").get("after_s")):
+            return float(known)
+    return AFTER_S
+
+
+def report(run: ReportRun, dry_run: bool = False) -> int:
     """Returns the exit code; UserError for bad input, before anything is started."""
-    preset = preset or profile.workload.default_preset
-    profile.preset(preset)
-    for name in only or []:
-        profile.configuration(name)
-    run = ReportRun(profile, profile_argument, preset, runs_argument, only)
-    steps = _steps_to_run(run)
-    force = ["--forcerun", "analyse", *steps]
+    began = time.monotonic()
+    for name in run.only or []:
+        run.profile.configuration(name)
+    force = ["--forcerun", "analyse", "run_page", *(["measure"] if _to_measure(run) else [])]
     if dry_run:
-        show_plan.show(profile, preset, run.runs)
-        return _snakemake(run, ["--dry-run", "--quiet", "rules", *force]).wait()
+        show_plan.show(run.profile, run.preset, run.runs)
+        return _snakemake(run, ["--dry-run", "--quiet", "rules", *force], None).wait()
     run.runs.mkdir(parents=True, exist_ok=True)
-    prepare_report(profile, only)
-    for step in steps:
-        # Snakemake runs only the first of several forced steps of a chain; a step without output always runs.
-        (paths.ROOT / step).unlink(missing_ok=True)
-    forecast = forecasts.write(profile, preset, run.runs)
+    prepare_report(run.profile, run.only)
+    forecast = forecasts.write(run.profile, run.preset, run.runs)
     if forecast:
         print(f"{forecast} speed-ups are forecast before anything is measured ({forecasts.FILE})", flush=True)
-    cells, expected_s = _announce(run)
-    wall_s, spent = _execute(run, ["--quiet", "rules", "progress", *force], cells, expected_s)
-    _write_timing(run, wall_s, spent)
+    # Engines and models are fetched once per machine: the minutes are for what is done each time.
+    seconds = run.budget_s(time.monotonic())
+    expected_s = _announce(run, seconds)
+    wall_s, line = _execute(run, ["--quiet", "rules", "progress", *force], seconds, expected_s)
+    _write_timing(run, wall_s, line)
     _print_result(run)
+    print(f"\n{(time.monotonic() - began) / 60:.1f} min in all")
     return 0
 
 
-def _steps_to_run(run: ReportRun) -> list[str]:
-    """Snakemake's targets that must run: the steps with something to measure.
-
-    The ledger knows what is missing (settings may have changed, a cell may be void); file times do not.
-    """
-    return [
-        f"build/steps/{run.profile.name}/{run.preset}/run_{name}-{round_}.ipynb"
-        for name in run.configurations
-        for round_ in range(run.profile.preset(run.preset).rounds)
-        if cell_key.missing(run.profile, name, run.preset, run.runs, round_)
-    ]
+def _to_measure(run: ReportRun) -> bool:
+    """Is there a campaign to begin or to go on with?"""
+    preset = run.profile.preset(run.preset)
+    return not campaign_record.current(run.folder, run.preset, preset.rounds, None, run.more)[-1].finished
 
 
-def _announce(run: ReportRun) -> tuple[dict[str, float], float]:
-    """Print how much is measured and how long it takes.
-
-    Returns ({label of a missing cell: seconds expected}, seconds expected in all, with starts and warm-ups).
-    """
-    profile, preset = run.profile, run.preset
-    clock = estimate.Clock(profile, paths.PUBLISHED_RUNS, run.runs)
-    estimates = estimate.estimate(profile, preset, run.runs, clock)
-    expected_s = sum(estimates[name].total for name in run.configurations)
-    cells = {
-        points.label(name, point): clock.cell(name, point)
-        for name in run.configurations
-        for point in cell_key.missing(profile, name, preset, run.runs)
-    }
+def _announce(run: ReportRun, seconds: float | None) -> float:
+    """Print what is measured and how long it takes; seconds of measuring that are expected."""
+    if not _to_measure(run):
+        print(
+            f"{run.profile.name}, {run.preset}: the campaign is finished; analysis and book are made again", flush=True
+        )
+        return 0.0
+    clock = estimate.Clock(run.profile, run.preset, paths.PUBLISHED_RUNS, run.runs)
+    first = estimate.first_pass(run.profile, run.configurations, clock)
+    total = sum(e.total for e in first.values())
+    limit = "" if seconds is None else f"; measuring ends after {format.minutes(seconds)} at the latest"
     print(
-        f"{profile.name}, {preset}: {len(cells)} cells to measure, about {format.minutes(expected_s)} "
-        f"(by {estimates[run.configurations[0]].basis}), then the book",
+        f"{run.profile.name}, {run.preset}: {len(first)} comparisons, a first pass of about {format.minutes(total)} "
+        f"(by {clock.basis()}), then what is still open{limit}",
         flush=True,
     )
-    return cells, expected_s
+    return total if seconds is None else min(total, seconds)
 
 
 def _execute(
-    run: ReportRun, options: list[str], cells: dict[str, float], expected_s: float
-) -> tuple[float, Counter[str]]:
-    """Run the graph and follow it; (seconds, seconds by kind of work). UserError with the reason when it fails."""
+    run: ReportRun, options: list[str], seconds: float | None, expected_s: float
+) -> tuple[float, ProgressLine]:
+    """Run the graph and follow it; (seconds, what was seen). UserError with the reason when it fails."""
     events, log = paths.BUILD / "events.jsonl", paths.BUILD / "report.log"
     events.parent.mkdir(parents=True, exist_ok=True)
     events.write_text("")
     os.environ[progress.VARIABLE] = str(events)  # the notebooks' kernels inherit it
     began = time.monotonic()
     with open(log, "w") as out:
-        child = _snakemake(run, options, out)
+        child = _snakemake(run, options, seconds, out)
         try:
-            line = ProgressLine(events, cells, expected_s)
+            line = ProgressLine(events, expected_s, after_s(run))
             while child.poll() is None:
                 line.show()
                 time.sleep(1)
@@ -155,16 +158,20 @@ def _execute(
             signal.signal(signal.SIGINT, signal.default_int_handler)
     if child.returncode != 0:
         raise UserError(f"The report stopped: {_reason(log)} (full output: {log}); finished cells are kept.")
-    return time.monotonic() - began, line.spent
+    return time.monotonic() - began, line
 
 
-def _snakemake(run: ReportRun, options: list[str], out: IO[str] | None = None) -> "subprocess.Popen[bytes]":
+def _snakemake(
+    run: ReportRun, options: list[str], seconds: float | None, out: IO[str] | None = None
+) -> "subprocess.Popen[bytes]":
     """Start Snakemake in a process group of its own, so that Ctrl-C reaches us and we end the group in order."""
     config = {
         "profile": run.profile_argument,
         "preset": run.preset,
         "runs": run.runs_argument,
         "only": ",".join(run.only or []),
+        "seconds": f"{seconds or 0:.0f}",
+        "more": "yes" if run.more else "",
     }
     argv = [sys.executable, "-m", "snakemake", "--snakefile", str(paths.ROOT / "Snakefile")]
     # A run takes the whole machine (its rule says so); the chapters after the runs need one core each.
@@ -203,14 +210,16 @@ def _reason(log: Path) -> str:
     return lines[-1][:400] if lines else "Snakemake printed nothing"
 
 
-def _write_timing(run: ReportRun, wall_s: float, spent: Counter[str]) -> None:
+def _write_timing(run: ReportRun, wall_s: float, line: ProgressLine) -> None:
     """Print and keep what the time was spent on: the engines, and the report's own overhead."""
+    spent = line.spent
     engine_s = sum(spent[kind] for kind in ENGINE_WORK)
     own_s = wall_s - engine_s
     share = own_s / wall_s if wall_s else 0
+    after = time.monotonic() - line.ended_at if line.ended_at is not None else wall_s
     print(
-        f"\n{wall_s / 60:.1f} min in all; engines loading and answering {engine_s:.0f} s; "
-        f"our own overhead {own_s:.0f} s ({share:.0%})"
+        f"\nmeasuring, analysis and book {wall_s / 60:.1f} min; engines loading and answering {engine_s:.0f} s; "
+        f"our own overhead {own_s:.0f} s ({share:.0%}); analysis and book {after:.0f} s"
     )
     print("  " + " · ".join(f"{kind} {seconds:.0f} s" for kind, seconds in sorted(spent.items())))
     timing = {
@@ -218,10 +227,11 @@ def _write_timing(run: ReportRun, wall_s: float, spent: Counter[str]) -> None:
         "engine_s": engine_s,
         "own_s": own_s,
         "own_share": share,
+        "after_s": after,
         "preset": run.preset,
         "spans_s": dict(spent),
     }
-    (run.runs / run.profile.name / f"report-{run.preset}.json").write_text(json.dumps(timing, indent=1) + "\n")
+    (run.folder / f"report-{run.preset}.json").write_text(json.dumps(timing, indent=1) + "\n")
 
 
 def _print_result(run: ReportRun) -> None:
@@ -239,6 +249,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_profile(parser)
     arguments.add_preset(parser)
     arguments.add_runs(parser, "local")
+    arguments.add_minutes(parser)
+    arguments.add_more(parser)
     parser.add_argument("--dry-run", action="store_true", help="print commands, environment and plan; start nothing")
     parser.add_argument("--only", action="append", metavar="CONFIGURATION", help="only this one; may be repeated")
 
@@ -246,4 +258,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the report; its exit code."""
     profile = load(args.profile)
-    return report(profile, args.profile, args.preset, args.runs, dry_run=args.dry_run, only=args.only)
+    preset = args.preset or profile.workload.default_preset
+    profile.preset(preset)
+    run = ReportRun(profile, args.profile, preset, args.runs, args.only, args.minutes, args.more)
+    return report(run, args.dry_run)

@@ -1,14 +1,14 @@
-"""`specverdict plan`: each exact command of a report, its environment, its cells and the time they take."""
+"""`specverdict plan`: each exact command of a report, its environment, its starts and the time they take."""
 
 import argparse
 import shlex
 from pathlib import Path
 
-from runners.analyse import multiple_comparisons, results
+from runners.analyse import looks
 from runners.commands import arguments
 from runners.core import paths, redact
 from runners.core.format import minutes
-from runners.measure import cell_key, estimate
+from runners.measure import estimate
 from runners.profiles import points
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
@@ -19,17 +19,18 @@ from runners.serve.command import command
 def show(profile: Profile, preset: str | None, runs: Path) -> int:
     """Print the plan; nothing is started, made or looked up beyond this checkout."""
     preset = preset or profile.workload.default_preset
-    estimates = estimate.estimate(profile, preset, runs, estimate.Clock(profile, paths.PUBLISHED_RUNS, runs))
+    clock = estimate.Clock(profile, preset, paths.PUBLISHED_RUNS, runs)
     _print_head(profile, preset)
     measured = profile.at_preset(preset)
     for name in profile.configurations:
         if name in measured:
-            _print_configuration(profile, name, preset, runs, estimates[name])
+            _print_configuration(profile, name, preset, clock)
         else:
             print(f"[{name}] {profile.configurations[name].title}")
             print(f"  not measured at preset {preset}; name it with --only, or take another --preset\n")
-    _print_totals(profile, [estimates[name] for name in measured])
-    _print_repeats(profile, runs)
+    _print_totals(profile, preset, estimate.first_pass(profile, measured, clock), clock)
+    for text in looks.plan_lines(runs, profile, preset, clock):
+        print(text)
     return 0
 
 
@@ -37,13 +38,15 @@ def _print_head(profile: Profile, preset: str) -> None:
     """The profile, how much is measured, and the target."""
     chosen, target = profile.preset(preset), profile.target
     print(f"profile {profile.name}: {profile.title}")
-    starts = f"{chosen.rounds} server start(s) of each configuration"
-    print(f"preset {preset}: {starts}, repeats by concurrency {chosen.repeats}")
+    print(
+        f"preset {preset}: at most {chosen.rounds} start(s) of each comparison, blocks of a start by concurrency "
+        f"{chosen.repeats}, answers of a window {chosen.requests}"
+    )
     print(f"target {target.name}, {target.precision}, {target.bytes_on_disk / 1e9:,.1f} GB on disk\n")
 
 
-def _print_configuration(profile: Profile, name: str, preset: str, runs: Path, spent: estimate.Estimate) -> None:
-    """One configuration: its command line with secrets masked, its cap, and what is left to measure."""
+def _print_configuration(profile: Profile, name: str, preset: str, clock: estimate.Clock) -> None:
+    """One configuration: its command line with secrets masked, its cap, and what one start of it measures."""
     c = profile.configurations[name]
     print(f"[{name}] {c.title}")
     if c.note:
@@ -60,33 +63,35 @@ def _print_configuration(profile: Profile, name: str, preset: str, runs: Path, s
     capped = [level for level in profile.workload.concurrencies if level > c.max_running_requests]
     if capped:
         print(f"  capped       C={capped} will be marked as capped at {c.max_running_requests}")
-    missing = cell_key.missing(profile, name, preset, runs)
-    every = points.points(profile, preset, name)
-    print(f"  cells        {len(missing)} of {len(every)} to measure, about {minutes(spent.total)} ({spent.basis})\n")
-
-
-def _print_totals(profile: Profile, estimates: list[estimate.Estimate]) -> None:
-    """The workload, and the time of all configurations together."""
-    workload = profile.workload
-    print(f"prompt sets {', '.join(workload.prompt_sets)}; concurrencies {workload.concurrencies}; "
-          f"{workload.output_tokens} output tokens a request, end of text ignored; "
-          f"temperature {workload.temperature:g}")  # fmt: skip
-    total, starts = sum(e.total for e in estimates), sum(e.starts for e in estimates)
+    found = points.loads(profile, points.Comparison(name))
+    spent = clock.visit([name], found)
+    blocks = sum(profile.preset(preset).repeats[load.concurrency] for load in found)
     print(
-        f"in all about {minutes(total)}, of which {minutes(starts)} are server starts; port 0 stands for any free port"
+        f"  one start    {len(found)} points, {blocks} blocks, about {minutes(spent.total)}, of which "
+        f"{minutes(spent.starts)} until it answers (by {clock.basis()})\n"
     )
 
 
-def _print_repeats(profile: Profile, runs: Path) -> None:
-    """How many repeats the profile's margin needs, by the spread of earlier runs: these, else the published ones."""
-    earlier = results.cells(runs, profile.name)
-    if earlier.empty:
-        earlier = results.cells("published", profile.name)
-    if earlier.empty:
-        return
-    print("\nrepeats needed, by the spread of earlier runs:")
-    for text in multiple_comparisons.plan_lines(earlier, profile.practical_margin):
-        print(f"  {text}")
+def _print_totals(
+    profile: Profile, preset: str, first: dict[points.Comparison, estimate.Estimate], clock: estimate.Clock
+) -> None:
+    """The workload, and what the first pass and every further start take."""
+    workload, chosen = profile.workload, profile.preset(preset)
+    print(f"prompt sets {', '.join(workload.prompt_sets)}; concurrencies {workload.concurrencies}; "
+          f"{profile.output_tokens(preset)} output tokens a request, end of text ignored; "
+          f"temperature {workload.temperature:g}")  # fmt: skip
+    total, starts = sum(e.total for e in first.values()), sum(e.starts for e in first.values())
+    how = (
+        "base and one other are alive at once, and ratios are made within seconds"
+        if profile.hardware.servers_at_once > 1
+        else "one server fits at a time: a ratio takes a start of each side, and one start alone decides nothing"
+    )
+    limit = f"at most {chosen.minutes:g} min in all" if chosen.minutes else "no limit of time"
+    print(
+        f"{how}\nfirst pass about {minutes(total)}, of which {minutes(starts)} are server starts; then up to "
+        f"{chosen.rounds - 1} more starts of what is still open, up to {minutes(total * (chosen.rounds - 1))} more; "
+        f"{limit}; port 0 stands for any free port"
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

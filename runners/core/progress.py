@@ -17,7 +17,10 @@ Progress = Callable[[str], None]  # takes one line of text, as `say` does
 
 
 def emit(kind: str, **facts: Any) -> None:
-    """Append one event; kinds: say, span, cell. Without an event file, the text of a `say` goes to standard error."""
+    """Append one event; kinds: say, span, cell, campaign.
+
+    Without an event file, the text of a `say` goes to standard error.
+    """
     path = os.environ.get(VARIABLE)
     if path:
         line = json.dumps({"kind": kind, "at": time.time()} | facts)

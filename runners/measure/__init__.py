@@ -1,6 +1,6 @@
-"""One cell after another: the client, what is observed, the gates, the ledger.
+"""A campaign of blocks: the client, what is observed, the gates, the ledger.
 
-    measure_configuration   starts the server and walks the missing cells      cell_key     what determines a cell
+    campaign, visit, block  what is measured next, and side by side            cell_key     what determines a cell
     cell                    one cell: observation, then judge, then cell_row   estimate     how long it will take
     client, monitors        what is measured with                              ledger       where it is kept
 

@@ -1,45 +1,41 @@
-"""One cell: observe it, judge it, put its row together."""
+"""One cell's row: judged from what was seen, complete whether void or not."""
 
 from typing import Any
 
 from runners.core import progress, provenance, redact
 from runners.measure import cell_key, gates
 from runners.measure.cell_context import CellContext
+from runners.measure.cell_key import Place
 from runners.measure.cell_row import CellRow
-from runners.measure.client import Loop, Result
+from runners.measure.client import Loop
 from runners.measure.judge import compared, judge
-from runners.measure.observation import Observation, observe
-from runners.measure.speeds import rounded, speeds
+from runners.measure.observation import Observation
+from runners.measure.speeds import occupancy, rounded, speeds
 from runners.measure.text_gates import mean_share
 from runners.profiles import points
 from runners.profiles.points import Point
-from runners.serve.running_server import RunningServer
 
 
-def measure(context: CellContext, server: RunningServer, point: Point) -> tuple[CellRow, list[Result]]:
-    """Measure one cell and judge it: its row, complete whether void or not, and its requests.
+def judged_row(context: CellContext, point: Point, place: Place, seen: Observation) -> CellRow:
+    """The row of a cell that was observed, complete whether void or not.
 
-    Never raises for the server's sake: a server that dies or lies voids the cell.
+    The base of the same block must be judged before, and its answers be in `context.base_answers`.
     """
-    label, name = points.label(context.name, point), context.name
-    progress.emit("cell", label=label, state="begins", configuration=name)
-    seen = compared(observe(context, server, point), context)
+    seen = compared(seen, context)
     reasons = judge(seen, context, point)
-    row = measured_row(context, point, seen, reasons)
-    seconds = seen.loop.seconds
-    progress.emit("cell", label=label, state="ends", configuration=name, seconds=seconds, status=row.status)
-    progress.emit("span", what="cell", seconds=seconds, configuration=name)
+    label = points.label(context.name, point)
     for reason in reasons:
         progress.say(f"{label}: void: {reason}")
-    return row, seen.results
+    return measured_row(context, point, place, seen, reasons)
 
 
-def measured_row(context: CellContext, point: Point, seen: Observation, reasons: list[str]) -> CellRow:
+def measured_row(context: CellContext, point: Point, place: Place, seen: Observation, reasons: list[str]) -> CellRow:
     """The row of a cell that was measured: `ok` without a reason, `void` with one."""
     counts, drafts = seen.counts, context.drafts
     return CellRow(
-        **_identity(context, point),
+        **_identity(context, point, place),
         **speeds(seen.loop),
+        occupancy=rounded(occupancy(seen.loop, point.concurrency)),
         status="void" if reasons else "ok",
         reasons=reasons,
         steps=counts.steps if drafts else None,
@@ -68,10 +64,10 @@ def measured_row(context: CellContext, point: Point, seen: Observation, reasons:
     )
 
 
-def never_measured_row(context: CellContext, point: Point, reason: str) -> CellRow:
+def never_measured_row(context: CellContext, point: Point, place: Place, reason: str) -> CellRow:
     """The row of a cell whose server could not be kept alive."""
     return CellRow(
-        **_identity(context, point),
+        **_identity(context, point, place),
         **speeds(Loop([], 0.0, 0.0)),
         status="void",
         reasons=[redact.without_home(reason)],
@@ -83,10 +79,11 @@ def never_measured_row(context: CellContext, point: Point, reason: str) -> CellR
     )
 
 
-def _identity(context: CellContext, point: Point) -> dict[str, Any]:
+def _identity(context: CellContext, point: Point, place: Place) -> dict[str, Any]:
     """Which cell it is: the fields that are known before anything is measured."""
     profile, chosen = context.profile, context.chosen
-    key = cell_key.key(profile, context.name, point)
+    settings = cell_key.settings(profile, context.name, point, context.preset)
+    key = cell_key.key(settings, place)
     # What the key is made from stands in the row again where a reader or an analysis needs it: a hash tells nothing.
     return {
         "key": key,
@@ -101,11 +98,16 @@ def _identity(context: CellContext, point: Point) -> dict[str, Any]:
         "concurrency": point.concurrency,
         "repeat": point.repeat,
         "round": point.round,
+        "campaign": place.campaign,
+        "start": place.start,
+        "block": place.block,
+        "order": place.order,
+        "settings": settings,
         "depth": context.preset or profile.workload.default_preset,
         "forced_accept_length": chosen.forced_accept_length,
         "simulated": profile.simulated,
         "max_running_requests": chosen.max_running_requests,
-        "output_tokens_per_request": profile.workload.output_tokens,
+        "output_tokens_per_request": context.output_tokens,
         "requests": point.requests,
         **({"load": "open", "rate": point.rate} if point.rate is not None else {}),
     }

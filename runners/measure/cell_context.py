@@ -18,7 +18,8 @@ from runners.measure.client import Job, body, closed_loop
 from runners.measure.estimate import WARM_UP_TOKENS
 from runners.measure.ledger import Ledger
 from runners.measure.machine_state import MachineState
-from runners.profiles import methods, prompts
+from runners.measure.window import ramp_lengths
+from runners.profiles import methods, points, prompts
 from runners.profiles.gate_limits import Gates
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
@@ -66,6 +67,11 @@ class CellContext:
         return self.method != "none"
 
     @property
+    def output_tokens(self) -> int:
+        """Tokens of a timed answer."""
+        return self.profile.output_tokens(self.preset)
+
+    @property
     def drafts_every_step(self) -> bool:
         """Has each step a draft for certain? An n-gram drafter may find nothing to draft."""
         return bool(methods.method(self.method).every_step)
@@ -85,17 +91,27 @@ class CellContext:
             for p in to_send
         ]
 
-    def warm_up(self, server: RunningServer, point: Point) -> str | None:
-        """Short answers at the cell's concurrency, so that the first timed request pays for nothing new.
+    def warm_up(self, server: RunningServer, concurrency: int) -> str | None:
+        """Short answers at a concurrency, so that the first timed request pays for nothing new.
 
         Returns the first error when not one request was answered.
         """
-        n = point.concurrency
-        prompt_set = self.prompt_sets[point.workload]
-        # From the set's end: not the prompts that are timed next, which a prefix cache would then know.
-        jobs = self.jobs(prompt_set.take(n, len(prompt_set) - n), WARM_UP_TOKENS)
-        loop = closed_loop(server.base_url, jobs, n, self.profile.request_timeout_seconds)
+        prompt_set = next(iter(self.prompt_sets.values()))
+        jobs = self.jobs(points.ramp_prompts(prompt_set, concurrency), WARM_UP_TOKENS)
+        loop = closed_loop(server.base_url, jobs, concurrency, self.profile.request_timeout_seconds)
         return loop.results[0].error if all(r.error for r in loop.results) else None
+
+    def ramp(self, point: Point) -> list[Job]:
+        """The requests that keep the places before the window opens, short ones first."""
+        prompts = points.ramp_prompts(self.prompt_sets[point.workload], point.concurrency)
+        lengths = ramp_lengths(point.concurrency, self.output_tokens)
+        return [job for prompt, tokens in zip(prompts, lengths, strict=True) for job in self.jobs([prompt], tokens)]
+
+    def timed(self, point: Point) -> list[Job]:
+        """The requests of the window, in their order: each block goes on where the last one of its point ended."""
+        prompts = points.timed_prompts(self.profile, self.preset, self.prompt_sets[point.workload], point.seed)
+        first = point.repeat * point.requests % len(prompts)
+        return self.jobs([*prompts[first:], *prompts[:first]], self.output_tokens)
 
     def counters(self, base_url: str) -> Counters | None:
         """The engine's counters now; None when it does not answer."""
@@ -121,12 +137,12 @@ class CellContext:
         return found
 
 
-def prepare(profile: Profile, name: str, preset: str | None, runs: Path, todo: list[Point]) -> CellContext:
+def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> CellContext:
     """The context of a configuration's cells: reads its prompts, the base's answers and the reference model's.
 
     Raises UserError where the profile asks for a reference model and its target has no folder of weights.
     """
-    prompt_sets = {s: prompts.load(s) for s in profile.workload.prompt_sets}
+    prompt_sets = {s: prompts.load(s) for s in profile.configuration(name).prompt_sets or profile.workload.prompt_sets}
     chosen, base = profile.configuration(name), profile.base_of(name)
     return CellContext(
         profile,
@@ -136,7 +152,7 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path, todo: l
         prompt_sets,
         reader(chosen.engine),
         request_fields=dict(engine(chosen.engine).request_fields),
-        reference_texts=_reference_texts(profile, prompt_sets, todo),
+        reference_texts=_reference_texts(profile, preset, prompt_sets),
         base=base,
         base_answers=of_ledger(Ledger(runs / profile.name / base))
         if base is not None and base != name
@@ -145,8 +161,8 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path, todo: l
     )
 
 
-def _reference_texts(profile: Profile, prompt_sets: dict[str, PromptSet], todo: list[Point]) -> dict[str, list[Text]]:
-    """The reference model's answer to every prompt of the points; none where the profile compares with none."""
+def _reference_texts(profile: Profile, preset: str | None, prompt_sets: dict[str, PromptSet]) -> dict[str, list[Text]]:
+    """The reference model's answer to every prompt that may be timed; none where the profile compares with none."""
     # Its answers are greedy: nothing to compare sampled ones with.
     if profile.gates.equal_to_reference_floor is None or profile.workload.temperature > 0:
         return {}
@@ -155,7 +171,7 @@ def _reference_texts(profile: Profile, prompt_sets: dict[str, PromptSet], todo: 
         raise UserError(
             f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder."
         )
-    needed = {p.id: p for point in todo for p in point.prompts(prompt_sets[point.workload])}
+    needed = {p.id: p for prompt_set in prompt_sets.values() for p in points.timed_pool(profile, prompt_set)}
     with progress.span("reference"):
-        found = reference_answers.answers(folder, needed.values(), profile.workload.output_tokens, progress.say)
+        found = reference_answers.answers(folder, needed.values(), profile.output_tokens(preset), progress.say)
     return {prompt: [Text(text)] for prompt, text in found.items()}

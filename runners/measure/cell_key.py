@@ -2,14 +2,14 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runners.core import paths, provenance, redact
 from runners.core.hashes import sha256
-from runners.measure.ledger import Ledger
 from runners.profiles import prompts
-from runners.profiles.points import Point, points
+from runners.profiles.points import Point
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files, model_files
 from runners.serve.command import command, slot_field
@@ -33,8 +33,19 @@ def neutral_word(word: str) -> str:
     return PUBLISHED_SCRIPTS.get(digest, f"script:{digest[:16]}")
 
 
-def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, Any]:
-    """All that determines a cell, by name. Paths are neutral and the port is left out: they change nothing measured.
+@dataclass(frozen=True)
+class Place:
+    """Where a cell stands in its campaign."""
+
+    campaign: str
+    start: int  # life of the servers, counted from 0 in the campaign
+    block: int  # counted from 0 in the campaign; the sides of one block share it
+    order: int = 0  # in the block
+
+
+def settings_facts(profile: Profile, configuration: str, point: Point, preset: str | None) -> dict[str, Any]:
+    """All that determines a cell but its place, by name. Paths are neutral and the port is left out: they change
+    nothing measured.
 
     No name and no value here may change without need: each change sets every published cell aside.
     """
@@ -65,26 +76,21 @@ def key_facts(profile: Profile, configuration: str, point: Point) -> dict[str, A
         "target": profile.target.file_sha256 or profile.target.path,
         "prompts": prompts.load(point.workload).sha256,
         "concurrency": point.concurrency,
-        "requests": point.requests,
-        "repeat": point.repeat,
-        "output_tokens": profile.workload.output_tokens,
+        "window_answers": point.requests,
+        "output_tokens": profile.output_tokens(preset),
         "temperature": profile.workload.temperature,
         "machine": provenance.machine_id(),
     }
 
 
-def key(profile: Profile, configuration: str, point: Point) -> str:
-    """The cell's key: 16 hexadecimal digits."""
-    return hash_facts(key_facts(profile, configuration, point))
+def settings(profile: Profile, configuration: str, point: Point, preset: str | None) -> str:
+    """The hash of a cell's settings: rows with equal ones may be averaged."""
+    return hash_facts(settings_facts(profile, configuration, point, preset))
 
 
-def missing(
-    profile: Profile, configuration: str, preset: str | None, runs: Path, round_: int | None = None
-) -> list[Point]:
-    """The points without a finished cell, of one round or of all."""
-    done = Ledger(runs / profile.name / configuration).finished()
-    wanted = [p for p in points(profile, preset, configuration) if round_ is None or p.round == round_]
-    return [p for p in wanted if key(profile, configuration, p) not in done]
+def key(settings: str, place: Place) -> str:
+    """The cell's key: 16 hexadecimal digits, of its settings and its place."""
+    return hash_facts({"settings": settings, "campaign": place.campaign, "start": place.start, "block": place.block})
 
 
 def hash_facts(facts: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ def judge(seen: Observation, context: CellContext, point: Point) -> list[str]:
         # An attached server's processes are not known to us: its own work would count as a neighbour's.
         None if seen.attached else context.machine.cell(context.name, seen.neighbour_cores, seen.steal_share),
         *speculation_reasons(seen, context, point),
-        gates.time_passed(context.profile.workload.output_tokens, speeds(seen.loop)["tpot_ms_p50"]),
+        gates.time_passed(context.output_tokens, speeds(seen.loop)["tpot_ms_p50"]),
     ]
     return [reason for reason in reasons if reason]
 
@@ -55,7 +55,9 @@ def counter_reasons(seen: Observation, context: CellContext) -> list[str | None]
     # Only of an engine whose gauges are fresh: an idle SGLang may still report the last cell's number.
     if context.counts_in_metrics and (seen.before.running or seen.before.queued):
         not_empty = f"the queue was not empty before the cell: {seen.before.running or 0:.0f} running"
-    return [seen.count_fault, not_empty, gates.counts_agree(seen.counts.output_tokens, seen.received_tokens)]
+    # What a server made for a request after the client had closed it: a step's tokens, or two.
+    cut = sum(r.role == CUT for r in seen.results) * 2 * ((context.chosen.k or 0) + 1)
+    return [seen.count_fault, not_empty, gates.counts_agree(seen.counts.output_tokens, seen.received_tokens, cut)]
 
 
 def request_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
@@ -66,9 +68,9 @@ def request_reasons(seen: Observation, context: CellContext, point: Point) -> li
     # Without a window there is nothing to be outside of: the loop's ramps are in its figures, as they always were.
     held = occupancy(seen.loop, point.concurrency)
     return [
-        gates.completed(seen.results, point.requests),
+        gates.completed([r for r in seen.results if r.role != CUT], point.requests),
         gates.produced_tokens(seen.results, seen.server_cores) if seen.death is None else None,
-        gates.counted(answered, workload.output_tokens, natural_ends=workload.ends == "natural"),
+        gates.counted(answered, context.output_tokens, natural_ends=workload.ends == "natural"),
         gates.occupied(held, point.concurrency),
         gates.held_concurrency(seen.running_peak, point.concurrency, context.chosen.max_running_requests),
         # A stand-in engine is so fast that the client always is a large part of the cell.

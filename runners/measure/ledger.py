@@ -81,18 +81,19 @@ class Ledger:
         """How often this cell was measured so far."""
         return sum(row["key"] == key for row in self.rows())
 
-    def set_aside(self, current: set[str]) -> int:
-        """Move rows of other keys (flags, prompts or machine have changed since) to cells.old.jsonl; returns how many.
+    def set_aside(self, settings: set[str]) -> int:
+        """Move rows of other settings (flags, prompts or machine have changed since, or the row is of an earlier
+        design) to cells.old.jsonl; returns how many.
 
         They describe another configuration than the one under this name now, and must not be averaged with it.
         """
         rows = self.rows()
-        old = [row for row in rows if row["key"] not in current]
+        old = [row for row in rows if row.get("settings") not in settings]
         if old:
             path = self.folder / "cells.old.jsonl"
             before = path.read_bytes() if path.is_file() else b""
             write_atomic(path, before + _lines(old))
-            write_atomic(self.cells_path, _lines(row for row in rows if row["key"] in current))
+            write_atomic(self.cells_path, _lines(row for row in rows if row.get("settings") in settings))
         return len(old)
 
     def append(self, row: CellRow, results: list[Result]) -> None:

@@ -7,10 +7,11 @@ import psutil
 
 from runners.core import gpus, provenance
 from runners.measure.cell_context import CellContext
-from runners.measure.client import Loop, Result, closed_loop
+from runners.measure.client import Loop, Result
 from runners.measure.monitors import NeighbourMonitor, PeakRunning
 from runners.measure.open_loop import measure_rate
 from runners.measure.text_gates import Compared, distinct_bigrams
+from runners.measure.window import closed_window
 from runners.profiles import methods
 from runners.profiles.points import Point
 from runners.readers.records import Counters
@@ -55,10 +56,10 @@ def observe(context: CellContext, server: RunningServer, point: Point) -> Observ
     if point.rate is not None:
         return watched(context, server, lambda: measure_rate(context, server.base_url, point))
     profile = context.profile
-    jobs = context.jobs(point.prompts(context.prompt_sets[point.workload]), profile.workload.output_tokens)
+    ramp, jobs = context.ramp(point), context.timed(point)
     slot = slot_field(profile, context.name, point.concurrency)
     timeout_s = profile.request_timeout_seconds
-    return watched(context, server, lambda: closed_loop(server.base_url, jobs, point.concurrency, timeout_s, slot))
+    return watched(context, server, lambda: closed_window(server.base_url, ramp, jobs, point.requests, timeout_s, slot))
 
 
 def watched(context: CellContext, server: RunningServer, load: Callable[[], Loop]) -> Observation:

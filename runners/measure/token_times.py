@@ -92,7 +92,7 @@ def _counts(counted: list[int | None], texts: list[str], total: int | None) -> l
     """Tokens of each chunk: by the engine's running count, else one each, else by the length of the text."""
     if not counted:
         return []
-    if None not in counted and sum(c or 0 for c in counted):
+    if None not in counted and sum(c or 0 for c in counted) > 0:
         return _with_the_rest([c or 0 for c in counted], total)
     # A token without text (an end mark, half of a character) has no chunk of its own: a difference of one or two.
     if total is None or abs(total - len(texts)) <= 2:

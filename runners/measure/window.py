@@ -11,8 +11,19 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 
-from runners.measure.client import CUT, RAMP, Clock, Job, Loop, Result, connection, cpu_seconds
-from runners.measure.client import in_own_thread, parsed, stream
+from runners.measure.client import (
+    CUT,
+    RAMP,
+    Clock,
+    Job,
+    Loop,
+    Result,
+    connection,
+    cpu_seconds,
+    in_own_thread,
+    parsed,
+    stream,
+)
 from runners.measure.token_times import Stamped
 
 SHORTEST = 8  # tokens of the shortest answer of the ramp: enough to warm the caches of a server that stood still
@@ -32,7 +43,7 @@ def closed_window(
     timeout_s: float,
     slot_field: str | None = None,
 ) -> Loop:
-    """Keep len(ramp) requests in flight until `answers` of `jobs` are answered; jobs are asked in turn, again if need be.
+    """Keep len(ramp) requests in flight until `answers` of `jobs` are answered; jobs are asked in turn, then again.
 
     slot_field and timeout_s: as in client.closed_loop. A request that fails ends the loop: the cell is void then.
     Loop.window is None when it never opened.

@@ -24,8 +24,8 @@ from runners.profiles.strict import Positive, Strict
 from runners.readers.registry import reader
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-# Folders that stand beside those of the configurations in a profile's runs.
-RESERVED = ("alignment", "notebooks")
+# Folders that stand beside those of the configurations in a profile's runs, and the page run_campaign.
+RESERVED = ("alignment", "notebooks", "campaign")
 
 
 class Profile(Strict):
@@ -89,12 +89,13 @@ class Profile(Strict):
                 raise ValueError(f"preset `{preset_name}`: `leave_out` names `{unknown[0]}`, which is no configuration")
             if set(preset.leave_out) >= set(self.configurations):
                 raise ValueError(f"preset `{preset_name}`: `leave_out` leaves no configuration to measure")
-        longest = self.target.context_length - self.workload.output_tokens
+        tokens = [self.workload.output_tokens, *(p.output_tokens or 0 for p in self.workload.presets.values())]
+        longest = self.target.context_length - max(tokens)
         for prompt_set in self.workload.prompt_sets:
             context = prompt_set.partition("@")[2]
             if longest <= 0 or (context.isdigit() and int(context) >= longest):
                 raise ValueError(
-                    f"prompt set `{prompt_set}` and {self.workload.output_tokens} output tokens do not fit into "
+                    f"prompt set `{prompt_set}` and {max(tokens)} output tokens do not fit into "
                     f"`context_length: {self.target.context_length}`"
                 )
 
@@ -170,6 +171,10 @@ class Profile(Strict):
             known = ", ".join(self.workload.presets)
             raise UserError(f"Profile {self.name} has no preset '{name}'; it has: {known}.")
         return self.workload.presets[name]
+
+    def output_tokens(self, preset: str | None) -> int:
+        """Tokens of a timed answer: the preset's, else the workload's."""
+        return self.preset(preset).output_tokens or self.workload.output_tokens
 
     def at_preset(self, name: str | None) -> list[str]:
         """The configurations that a report of this preset measures, in the profile's order."""

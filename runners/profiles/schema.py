@@ -58,6 +58,8 @@ class Hardware(Strict):
 
     description: str
     cpu_cores: int | None = Field(default=None, ge=1)
+    # How many servers fit into its memory at the same time. With two a ratio is made within seconds (measure/campaign).
+    servers_at_once: int = Field(default=1, ge=1)
     gpus: int = Field(default=0, ge=0)
     gpu_name: str | None = None
     gpu_memory_gib: float | None = Field(default=None, gt=0)
@@ -204,11 +206,16 @@ class Configuration(Strict):
 
 
 class Preset(Strict):
-    """How much is measured: repeats and requests of one cell, by concurrency."""
+    """How much is measured. A *start* is one life of a server (of base and another one where two fit), a *block* one
+    window of each side at one concurrency.
+    """
 
-    repeats: dict[int, Annotated[int, Field(ge=1)]]
-    requests: dict[int, Annotated[int, Field(ge=1)]]
-    rounds: int = Field(default=1, ge=1)  # server starts of each configuration: repeats are interleaved over them
+    rounds: int = Field(default=1, ge=1)  # most starts of a comparison
+    repeats: dict[int, Annotated[int, Field(ge=1)]]  # blocks of one start, by concurrency
+    requests: dict[int, Annotated[int, Field(ge=1)]]  # answers that end inside one window, by concurrency
+    minutes: float | None = Field(default=None, gt=0)  # what a whole report may take; None: all starts are made
+    prompts: int | None = Field(default=None, ge=1)  # prompts of each set that are timed; None: all but the ramp's
+    output_tokens: int | None = Field(default=None, ge=2)  # instead of the workload's
     leave_out: list[str] = Field(default_factory=list)  # configurations that only a deeper report measures
 
 
@@ -231,11 +238,6 @@ class Workload(Strict):
                 missing = set(self.concurrencies) - set(getattr(preset, part))
                 if missing:
                     raise ValueError(f"preset `{name}`: `{part}` has no entry for concurrency {sorted(missing)}")
-            short = [c for c in self.concurrencies if preset.requests[c] < c]
-            if short:
-                raise ValueError(
-                    f"preset `{name}`: `requests` must be at least the concurrency, which it is not at C={short}"
-                )
         if self.default_preset not in self.presets:
             raise ValueError(f"`default_preset: {self.default_preset}` must be one of {sorted(self.presets)}")
         return self

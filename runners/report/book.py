@@ -45,7 +45,7 @@ def committed_profile() -> str:
 
 def run_notebooks(folder: Path, order: Sequence[str] = ()) -> list[Path]:
     """The executed run_<configuration>.ipynb of a folder, in the profile's order, then by name."""
-    rank = {name: i for i, name in enumerate(order)}
+    rank = {name: i for i, name in enumerate(("campaign", *order))}
     found = folder.glob("run_*.ipynb")
     return sorted(found, key=lambda p: (rank.get(p.stem.removeprefix("run_"), len(rank)), p.stem))
 
@@ -108,7 +108,8 @@ def title_run(notebook: Path) -> None:
     """Give an executed run notebook the name of its configuration: pages with one title cannot be told apart."""
     text = notebook.read_text(encoding="utf-8")
     title = f"# Run: {notebook.stem.removeprefix('run_')}"
-    notebook.write_text(text.replace("# Run one configuration", title, 1), encoding="utf-8")
+    text = text.replace("# Run a campaign", title, 1).replace("# Run one configuration", title, 1)
+    notebook.write_text(text, encoding="utf-8")
 
 
 def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] = ()) -> Path:

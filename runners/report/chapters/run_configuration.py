@@ -10,7 +10,6 @@ from runners.analyse import results
 from runners.core import redact
 from runners.core.acceptance_math import accept_length
 from runners.measure.ledger import Ledger
-from runners.measure.measure_configuration import Outcome
 from runners.profiles.profile import Profile
 from runners.report import markdown
 from runners.serve import model_files
@@ -19,7 +18,8 @@ from runners.serve.command import command
 COLUMNS = {
     "workload": "prompts",
     "concurrency": "C",
-    "repeat": "repeat",
+    "start": "start",
+    "repeat": "block",
     "status": "status",
     "output_tokens_per_second": "output tok/s",
     "stream_tokens_per_second_p50": "stream tok/s",
@@ -32,7 +32,9 @@ COLUMNS = {
 GATES = {
     "workload": "prompts",
     "concurrency": "C",
-    "repeat": "repeat",
+    "start": "start",
+    "repeat": "block",
+    "occupancy": "places taken",
     "running_peak": "running at once",
     "reference_share": "equal to reference",
     "equal_prefix_share": "equal to base",
@@ -60,11 +62,11 @@ def command_text(profile: Profile, configuration: str) -> str:
     return f"```bash\n{text}\n```"
 
 
-def outcome_sentence(result: Outcome) -> str:
+def status_sentence(runs: Path, profile: Profile, configuration: str) -> str:
     """Measured or not, with the reason; it may quote the engine's log, so it is escaped."""
-    return f"**{result.status}**" + (
-        f": {markdown.escaped(redact.without_home(result.reason))}" if result.reason else "."
-    )
+    found = results.statuses(runs, profile.name)
+    row = found[found["configuration"] == configuration].iloc[0]
+    return f"**{row.status}**" + (f": {markdown.escaped(row.reason)}" if row.reason else ".")
 
 
 def starts_table(runs: Path, profile: Profile, configuration: str) -> pd.DataFrame:
@@ -88,12 +90,12 @@ def cells_table(cells: pd.DataFrame) -> pd.DataFrame:
     lengths = [accept_length(s, a) for s, a in zip(cells["steps"], cells["accepted"], strict=True)]
     frame = cells.assign(accept_length=pd.array(lengths, dtype="Float64").round(3))
     frame["reasons"] = frame["reasons"].map(lambda found: "; ".join(found) if len(found) else "")
-    return frame[list(COLUMNS)].rename(columns=COLUMNS).round(2)
+    return frame.reindex(columns=list(COLUMNS)).rename(columns=COLUMNS).round(2)
 
 
 def gates_table(cells: pd.DataFrame) -> pd.DataFrame:
     """What the gates looked at, a row a cell."""
-    return cells[list(GATES)].rename(columns=GATES).round(2)
+    return cells.reindex(columns=list(GATES)).rename(columns=GATES).round(2)
 
 
 def log_html(runs: Path, profile: Profile, configuration: str) -> str | None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import synthetic_runs
+from runners.measure.measure_configuration import Outcome
 
 from runners.analyse import intervals, reported, results
 from runners.claims.reproduction import sides
 from runners.core import paths
 from runners.core.format import NOT_MEASURED
-from runners.measure.measure_configuration import Outcome
 from runners.profiles.load import load
 from runners.report import book, examples
 from runners.report.chapters import acceptance, alignment, claims, comparison, reproduction, run_configuration
