@@ -50,6 +50,8 @@ def bound(expression: str | None, figures: named_values.NamedValues) -> tuple[fl
         return None, NOT_MEASURED
     except (expressions.NotAnExpression, ZeroDivisionError) as error:
         raise UserError(f"{NEXT_STEPS.name}: {error}.") from error
+    if value is None or isinstance(value, bool):
+        raise UserError(f"{NEXT_STEPS.name}: a bound is a figure, and this is a comparison: {expression:.80}.")
     return float(value), working
 
 

@@ -11,7 +11,15 @@ import synthetic_runs
 
 from runners.claims import check as claims_check
 from runners.claims import claim as claims_claim
-from runners.claims import drafter_values, expressions, measured_values, named_values, order_tests, value_names
+from runners.claims import (
+    drafter_values,
+    expressions,
+    measured_values,
+    named_values,
+    next_steps,
+    order_tests,
+    value_names,
+)
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
@@ -314,3 +322,10 @@ def test_only_dated_rows_of_an_alignment_test_a_finding(tmp_path):
     assert found() == found(DAY) == {"run.replay.worst": 0.0, "run.offset.worst": 0.0}
     assert found(DAY + datetime.timedelta(days=2)) == {}
     assert drafter_values.dates(tmp_path, "lab-cpu")["run.replay"] == DAY + datetime.timedelta(days=1)
+
+
+def test_a_bound_that_is_a_comparison_is_refused():
+    assert next_steps.bound("run.a.chat.c1.speed_up * 2", FIGURES) == (2.5, "1.25 × 2")
+    for text in ("run.a.chat.c1.speed_up > 1", "above(run.a.chat.c4.speed_up, 1)"):
+        with pytest.raises(UserError, match="a bound is a figure"):
+            next_steps.bound(text, FIGURES)
