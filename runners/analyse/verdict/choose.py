@@ -121,7 +121,8 @@ def why(serve: Contender, among: Sequence[Contender]) -> str:
     if len(among) == 1:
         return ""
     if serve is best:
-        return "it was the fastest, and none of them is simpler"
+        simplest = "it does not speculate" if _kind(serve.method) == 0 else "none of them is simpler"
+        return f"it was the fastest, and {simplest}"
     if _kind(serve.method) < _kind(best.method):
         return "it does not speculate" if _kind(serve.method) == 0 else "it needs no drafter"
     return "it drafts fewer tokens"

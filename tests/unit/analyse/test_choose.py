@@ -34,8 +34,9 @@ def names(choice):
     [
         ([K3, BASE, NGRAM, K1], "base", "it does not speculate"),
         ([K3, NGRAM, K1], "ngram", "it needs no drafter"),
+        ([K1, contender("ahead", 107.0, "eagle3", 1)], "ahead", "it was the fastest, and none of them is simpler"),
         ([K3, K1], "k1", "it drafts fewer tokens"),
-        ([BASE, contender("other", 101.0)], "other", "it was the fastest, and none of them is simpler"),
+        ([BASE, contender("other", 101.0)], "other", "it was the fastest, and it does not speculate"),
     ],
 )
 def test_where_nobody_is_clearly_behind_the_simplest_is_the_choice(contenders, serve, reason):

@@ -1,7 +1,5 @@
 """What to serve: the verdict's answers in whole sentences and as tables; for the book, the README and the terminal."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from runners.analyse.verdict.answers import MIX, USES
@@ -34,7 +32,7 @@ def answer_sentence(answer: dict) -> str:
         return f"{opening}: {none}."
     measured = f"{answer['serve']}{_at(answer)} ({_speeds(answer)})"
     if answer["clear"] is False:
-        return f"{opening}: no clear winner: {_either(answer['among'])}. Serve {measured}: {answer['reason']}."
+        return f"{opening}: no clear winner: {_either(answer)}. Serve {measured}: {answer['reason']}."
     return f"{opening}: serve {measured}{_lead(answer)}."
 
 
@@ -48,12 +46,18 @@ def _at(contender: dict) -> str:
     return "" if contender["concurrency"] == 1 else f" at C={contender['concurrency']}"
 
 
-def _either(among: Sequence[dict]) -> str:
+def _either(answer: dict) -> str:
     """`A or B`, `A, B or C`; of more than NAMED the first ones, and how many there are."""
-    names = [c["configuration"] for c in among]
+    names = [_named(answer, c) for c in answer["among"]]
     if len(names) > NAMED:
         return f"{listed(names[:NAMED])} or {len(names) - NAMED} more"
     return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _named(answer: dict, other: dict) -> str:
+    """Another configuration's name, with its precision where it differs from that of the choice."""
+    same = other["precision"] == answer["precision"]
+    return other["configuration"] if same else f"{other['configuration']} ({other['precision']})"
 
 
 def _speeds(answer: dict) -> str:
@@ -73,7 +77,7 @@ def _lead(answer: dict) -> str:
         return ", the only one measured"
     if answer["over_base"] and second["configuration"] == answer["base"]:
         return f", clearly ahead of {answer['base']}"
-    return f", clearly ahead: {triple_text(answer['ratio'])} times {second['configuration']}"
+    return f", clearly ahead: {triple_text(answer['ratio'])} times {_named(answer, second)}"
 
 
 def text_sentence(verdict: dict) -> str:
