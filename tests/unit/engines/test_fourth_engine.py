@@ -8,7 +8,7 @@ import yaml
 
 from runners.core.errors import UserError
 from runners.engines import environments, registry
-from runners.measure import gates, measure_configuration
+from runners.measure import campaign, gates
 from runners.measure.ledger import Ledger
 from runners.profiles.load import load
 from runners.readers.registry import reader
@@ -75,7 +75,7 @@ def profile(tmp_path):
     cell = {"engine": "toy", "max_running_requests": 4, "flags": {"token-s": 0.03}}
     content = {
         "title": "a fourth engine",
-        "hardware": {"description": "any"},
+        "hardware": {"description": "any", "servers_at_once": 2},
         "target": {
             **{"name": "toy", "precision": "none", "layers": 1, "hidden_size": 1, "vocab_size": 1},
             **{"context_length": 64, "bytes_on_disk": 1, "path": str(tmp_path)},
@@ -107,12 +107,12 @@ def test_a_fourth_engine_is_measured(plugins, tmp_path):
     assert environments.pins("toy") == {"toy-engine": "1.2.3"}
     assert found.configuration("toy-bird").method == "eagle3", "the house's word for what it calls big-bird"
     assert found.base_of("toy-bird") == "toy-base"
+    assert campaign.run(found, None, tmp_path, lambda: ([], 1)).finished
     for name in found.configurations:
-        assert measure_configuration.configuration(found, name, None, tmp_path).status == "measured"
         (row,) = Ledger(tmp_path / "fourth" / name).rows()
         assert row["status"] == "ok", row["reasons"]
         assert row["engine"] == "toy" and row["engine_version"] == "1.2.3"
-    assert row["method"] == "eagle3" and row["steps"] == row["output_tokens"]
+    assert row["method"] == "eagle3" and row["steps"] > 0 and row["accepted"] == 0
     (start,) = Ledger(tmp_path / "fourth" / "toy-bird").starts()
     assert "loading weights" in [phase["name"] for phase in start["phases"]], "phases are those of its own reader"
 

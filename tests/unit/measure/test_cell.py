@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from runners.measure import cell, observation
+from runners.measure import cell, cell_key, observation
 from runners.measure.base_answers import BaseAnswers, Sample, Text
 from runners.measure.cell_context import CellContext
+from runners.measure.cell_key import Place
 from runners.measure.client import Loop, Result
 from runners.measure.judge import compared, judge
 from runners.measure.ledger import Ledger
@@ -21,6 +22,7 @@ from runners.readers.records import Counters
 LAB = load.load("lab-cpu")
 TOKENS = LAB.workload.output_tokens
 POINT = Point("chat", concurrency=2, repeat=0, round=0, requests=2)
+PLACE = Place("20261201-120000", start=1, block=7, order=1)
 TEXT = " ".join(f"word{i}" for i in range(20))
 
 
@@ -201,7 +203,7 @@ def test_a_rehearsal_does_not_judge_the_client(tmp_path):
 
 
 def test_the_row_of_a_good_cell(tmp_path):
-    row = cell.measured_row(drafting(tmp_path), POINT, seen(), [])
+    row = cell.measured_row(drafting(tmp_path), POINT, PLACE, seen(), [])
     assert (row.status, row.reasons, row.attempt, row.concurrency) == ("ok", [], 0, 2)
     assert (row.steps, row.drafted, row.accepted, row.accepted_per_position) == (30, 90, 60, [30, 20, 10])
     assert (row.equal_prefix_share, row.answers_compared, row.answers_that_differ, row.early_differences) == (
@@ -211,18 +213,23 @@ def test_the_row_of_a_good_cell(tmp_path):
         0,
     )
     assert row.reference_share is None
+    assert (row.campaign, row.start, row.block, row.order) == ("20261201-120000", 1, 7, 1)
+    assert row.settings == cell_key.settings(LAB, "vllm-eagle3-aligned", POINT, None)
+    assert (
+        row.key == cell_key.key(row.settings, PLACE) != cell_key.key(row.settings, dataclasses.replace(PLACE, block=8))
+    )
     assert row.depth == LAB.workload.default_preset and row.started_at == "2026-01-01T00:00:00+00:00"
 
 
 def test_a_void_row_keeps_what_was_measured_and_a_base_has_no_counts_of_speculation(tmp_path):
-    row = cell.measured_row(context(tmp_path), POINT, seen(), ["the machine was not quiet"])
+    row = cell.measured_row(context(tmp_path), POINT, PLACE, seen(), ["the machine was not quiet"])
     assert (row.status, row.reasons) == ("void", ["the machine was not quiet"])
     assert row.steps is None and row.drafted is None and row.acceptance_source is None
     assert row.output_tokens == 2 * TOKENS and row.neighbour_cores == 0.0
 
 
 def test_the_row_of_a_cell_that_was_never_measured(tmp_path):
-    written = cell.never_measured_row(context(tmp_path), POINT, "the server died 2 times").as_json()
+    written = cell.never_measured_row(context(tmp_path), POINT, PLACE, "the server died 2 times").as_json()
     assert written["status"] == "void" and written["reasons"] == ["the server died 2 times"]
     assert written["output_tokens"] == 0 and written["tpot_ms_p50"] is None
     assert "running_peak" not in written, "what was not looked at is not written"
@@ -231,8 +238,8 @@ def test_the_row_of_a_cell_that_was_never_measured(tmp_path):
 
 def test_the_next_attempt_is_counted(tmp_path):
     once = context(tmp_path)
-    once.ledger.append(cell.measured_row(once, POINT, seen(), ["noise"]), [answer()])
-    assert cell.measured_row(once, POINT, seen(), []).attempt == 1
+    once.ledger.append(cell.measured_row(once, POINT, PLACE, seen(), ["noise"]), [answer()])
+    assert cell.measured_row(once, POINT, PLACE, seen(), []).attempt == 1
 
 
 def test_speeds():
@@ -242,12 +249,13 @@ def test_speeds():
     assert found["ttft_ms_p50"] == 100.0 and found["context_tokens"] == 7.0
     assert found["tpot_ms_p50"] == pytest.approx(1000 / (TOKENS - 1), abs=1e-4)
     assert found["stream_tokens_per_second_p50"] == pytest.approx(TOKENS - 1)
-    assert found["client_cpu_us_per_token"] == pytest.approx(0.5e6 / TOKENS, abs=0.1)
+    assert found["client_cpu_us_per_token"] == pytest.approx(0.5e6 / (2 * TOKENS), abs=0.1), "it reads what fails, too"
 
 
 def test_speeds_of_nothing_are_none():
-    found = speeds(Loop([answer(error="broke")], seconds=2.0, client_cpu_s=0.5))
-    assert found.pop("seconds") == 2.0 and found.pop("output_tokens") == 0 and set(found.values()) == {None}
+    found = speeds(Loop([answer(error="broke", output_tokens=None)], seconds=2.0, client_cpu_s=0.5))
+    assert found.pop("seconds") == 2.0 and found.pop("output_tokens") == 0
+    assert (found.pop("decode_seconds"), found.pop("decode_tokens")) == (0.0, 0) and set(found.values()) == {None}
 
 
 def test_counts_are_the_difference_of_the_servers_counters(tmp_path):
@@ -269,4 +277,4 @@ def test_counts_that_contradict_each_other_void_the_cell(tmp_path):
     found = observation._with_counts(seen(before=zero, after=wrong), drafting(tmp_path), None, None)
     assert "31 accepted draft tokens, more than the 30 drafted" in found.count_fault
     reasons = judge(found, drafting(tmp_path), POINT)
-    assert cell.measured_row(drafting(tmp_path), POINT, found, reasons).status == "void"
+    assert cell.measured_row(drafting(tmp_path), POINT, PLACE, found, reasons).status == "void"

@@ -64,8 +64,8 @@ def test_slots_are_kept_where_an_engine_has_more_than_are_needed():
     assert fields == [None, "id_slot", None]
     assert command.slot_field(lab, "vllm-base", 4) is None
     point = points.Point("chat", 4, 0, 0, 8)  # what a cell was measured without is another cell
-    assert cell_key.key_facts(lab, "llamacpp-base", point)["place_field"] == "id_slot"
-    assert "place_field" not in cell_key.key_facts(lab, "vllm-base", point)
+    assert cell_key.settings_facts(lab, "llamacpp-base", point, None)["place_field"] == "id_slot"
+    assert "place_field" not in cell_key.settings_facts(lab, "vllm-base", point, None)
 
 
 def test_an_answer_that_ends_early_or_not_at_all_is_an_error_of_its_request(fake):

@@ -1,6 +1,7 @@
 """The ledger: atomic appends, resuming, broken files in one sentence."""
 
 import errno
+import json
 import os
 
 import pytest
@@ -12,9 +13,9 @@ from runners.measure.client import Result
 from runners.measure.ledger import Ledger
 
 
-def row(key="k", status="ok", attempt=0):
+def row(key="k", status="ok", attempt=0, **more):
     names = {"configuration": "base", "engine": "vllm", "method": "none", "workload": "chat"}
-    return CellRow(**names, key=key, status=status, attempt=attempt, reasons=[], concurrency=1, repeat=0)
+    return CellRow(**names, key=key, status=status, attempt=attempt, reasons=[], concurrency=1, repeat=0, **more)
 
 
 def answered(n=2):
@@ -66,8 +67,11 @@ def test_keys_do_not_depend_on_order():
 
 def test_cells_of_other_settings_are_set_aside(tmp_path):
     ledger = Ledger(tmp_path)
-    ledger.append(row("now"), answered())
-    ledger.append(row("before"), answered())
-    assert ledger.set_aside({"now"}) == 1 and [r["key"] for r in ledger.rows()] == ["now"]
-    assert "before" in (tmp_path / "cells.old.jsonl").read_text()
+    ledger.append(row("a", settings="now"), answered())
+    ledger.append(row("b", settings="before"), answered())
+    ledger.append(row("c"), answered())  # of the design before campaigns
+    ledger.append(row("d", settings="now"), answered())
+    assert ledger.set_aside({"now"}) == 2 and [r["key"] for r in ledger.rows()] == ["a", "d"]
+    aside = (tmp_path / "cells.old.jsonl").read_text()
+    assert [json.loads(line)["key"] for line in aside.splitlines()] == ["b", "c"]
     assert ledger.set_aside({"now"}) == 0

@@ -1,5 +1,7 @@
 """Profiles: the shipped ones parse, typos are named with what is allowed."""
 
+import dataclasses
+
 import pytest
 import yaml
 
@@ -8,7 +10,8 @@ from runners.core.errors import UserError
 from runners.engines import environments
 from runners.engines.engine import Files
 from runners.measure import cell_key
-from runners.profiles import load, points, profile
+from runners.profiles import load, profile
+from runners.profiles.points import Point
 from runners.serve.command import command, flags_to_argv
 from runners.serve.model_files import planned_files
 
@@ -141,29 +144,34 @@ def test_a_configurations_flag_wins_over_its_engines(tmp_path):
 
 def test_keys_change_with_what_determines_a_cell_and_with_nothing_else(tmp_path, monkeypatch):
     p = load.load("lab-cpu")
-    point = points.points(p, "quick")[0]
-    one = cell_key.key(p, "vllm-base", point)
-    assert cell_key.key(p, "llamacpp-base", point) != one
+    point = Point("chat", 4, 0, 0, 8)
+    one = cell_key.settings(p, "vllm-base", point, "quick")
+    assert cell_key.settings(p, "llamacpp-base", point, "quick") != one
+    for other in ({"workload": "edit"}, {"concurrency": 1}, {"requests": 9}, {"rate": 2.0, "seconds": 60.0}):
+        assert cell_key.settings(p, "vllm-base", dataclasses.replace(point, **other), "quick") != one, other
+    for place in ({"repeat": 3}, {"round": 2}, {"seed": 7}):
+        assert cell_key.settings(p, "vllm-base", dataclasses.replace(point, **place), "quick") == one, place
     monkeypatch.setenv("SPECVERDICT_CACHE", str(tmp_path))
-    assert cell_key.key(p, "vllm-base", point) == one, "where the cache lies changes nothing"
+    assert cell_key.settings(p, "vllm-base", point, "quick") == one, "where the cache lies changes nothing"
 
     def change(content):
         content["engines"]["vllm"]["flags"]["dtype"] = "bfloat16"
         content["name"] = "lab-cpu"
 
-    assert cell_key.key(load.load(changed(tmp_path, change)), "vllm-base", point) != one
+    assert cell_key.settings(load.load(changed(tmp_path, change)), "vllm-base", point, "quick") != one
     natural = p.model_copy(update={"workload": p.workload.model_copy(update={"ends": "natural"})})
-    assert cell_key.key(natural, "vllm-base", point) != one
+    assert cell_key.settings(natural, "vllm-base", point, "quick") != one
 
 
-def test_full_holds_quick_and_rounds_interleave():
-    p = load.load("lab-cpu")
-    keys = {d: {cell_key.key(p, "vllm-base", x) for x in points.points(p, d)} for d in ("quick", "full")}
-    assert keys["quick"] < keys["full"], "what quick measured need not be measured again"
-    for c in p.workload.concurrencies:
-        repeats = {(x.round, x.repeat) for x in points.points(p, "full") if x.concurrency == c}
-        assert len(repeats) == p.preset("full").repeats[c]
-        assert {r for r, _ in repeats} == set(range(p.preset("full").rounds))
+def test_a_cells_key_is_of_its_settings_and_of_its_place():
+    keys = {cell_key.key("s", cell_key.Place("c", start, block)) for start in (0, 1) for block in (0, 1)}
+    assert len(keys) == 4
+    assert (
+        cell_key.key("s", cell_key.Place("d", 0, 0)) not in keys
+        and cell_key.key("t", cell_key.Place("c", 0, 0)) not in keys
+    )
+    first, second = (cell_key.Place("c", 0, 0, order) for order in (0, 1))
+    assert cell_key.key("s", first) == cell_key.key("s", second), "who came first in a block makes no other cell"
 
 
 def test_a_preset_may_leave_configurations_out():

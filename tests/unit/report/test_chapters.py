@@ -1,20 +1,30 @@
 """Chapters on made-up runs, and on none: what pages of the book quote is there, and text from outside is escaped."""
 
+import dataclasses
 import functools
 import importlib
 from pathlib import Path
 
 import pytest
 import synthetic_runs
-from runners.measure.measure_configuration import Outcome
 
 from runners.analyse import intervals, reported, results
 from runners.claims.reproduction import sides
 from runners.core import paths
 from runners.core.format import NOT_MEASURED
+from runners.measure.campaign_record import Campaign, Visit
+from runners.measure.ledger import Ledger
 from runners.profiles.load import load
 from runners.report import book, examples
-from runners.report.chapters import acceptance, alignment, claims, comparison, reproduction, run_configuration
+from runners.report.chapters import (
+    acceptance,
+    alignment,
+    claims,
+    comparison,
+    reproduction,
+    run_campaign,
+    run_configuration,
+)
 from runners.report.chapters.verdict import case as reported_case
 from runners.report.chapters.verdict import load as verdict
 
@@ -47,7 +57,7 @@ def quoted(name, runs, profile):
     return QUOTED[name](runs, profile)
 
 
-@pytest.mark.parametrize("name", [*book.ANALYSES, "run_configuration"])
+@pytest.mark.parametrize("name", [*book.ANALYSES, "run_campaign", "run_configuration"])
 def test_a_notebooks_chapter_has_its_name(name):
     importlib.import_module(f"runners.report.chapters.{name}")
 
@@ -109,9 +119,11 @@ def test_without_a_cell_there_is_no_pair(tmp_path):
 def test_reasons_and_logs_from_outside_are_escaped(tmp_path):
     bad = "<script>alert(1)</script>"
     statuses = results.statuses(tmp_path, PROFILE).assign(reason=bad)
-    sentences = [comparison.not_measured_sentence(statuses), run_configuration.outcome_sentence(Outcome("void", bad))]
     folder = tmp_path / PROFILE / "vllm-base"
     folder.mkdir(parents=True)
+    Ledger(folder).write_json("status.json", {"status": "not measured here", "reason": bad})
+    status = run_configuration.status_sentence(tmp_path, load(PROFILE), "vllm-base")
+    sentences = [comparison.not_measured_sentence(statuses), status]
     (folder / "server.log").write_text(bad)
     sentences.append(run_configuration.log_html(tmp_path, load(PROFILE), "vllm-base"))
     assert all("&lt;script&gt;" in text and "<script>" not in text for text in sentences)
@@ -124,6 +136,23 @@ def test_a_run_page_without_a_run_says_so(tmp_path):
     assert run_configuration.starts_table(tmp_path, profile, "vllm-base").empty
     assert run_configuration.log_html(tmp_path, profile, "vllm-base") is None
     assert run_configuration.command_text(profile, "vllm-base").startswith("```bash\n")
+
+
+def test_a_campaigns_page_says_what_is_compared_and_how_it_ended():
+    table = run_campaign.comparisons_table(load(PROFILE), "quick", ["vllm-base", "vllm-ngram", "llamacpp-base"])
+    assert list(zip(table["base"], table["compared with it"], strict=True)) == [
+        ("vllm-base", "vllm-ngram"),
+        ("vllm-base", "llamacpp-base"),
+    ]
+    done = Campaign("20261201-120000", 7, "quick", "2026-12-01T12:00:00Z", 3, seconds=1200.0, spent_s=600.0)
+    assert "0 starts, 0 blocks" in run_campaign.campaign_sentence(done) and run_campaign.starts_table(done).empty
+    done.visits.append(Visit(0, ["vllm-base", "vllm-ngram"], [["chat", 1], ["chat", 1], ["edit", 4]], 41.6))
+    done.finished = True
+    sentence = run_campaign.campaign_sentence(done)
+    assert "1 starts, 3 blocks, 10 min of 20 min allowed; finished" in sentence, sentence
+    (row,) = run_campaign.starts_table(done).to_dict("records")
+    assert (row["blocks"], row["points"], row["s"]) == (3, "chat C=1, edit C=4", 42)
+    assert "without a limit; finished" in run_campaign.campaign_sentence(dataclasses.replace(done, seconds=None))
 
 
 def test_a_run_page_shows_its_own_cells(runs):

@@ -9,7 +9,8 @@ from safetensors.numpy import save_file
 from runners.core import checkpoint, errors, paths
 from runners.drafter import replay
 from runners.measure import cell_key
-from runners.profiles import load, points
+from runners.profiles import load
+from runners.profiles.points import Point
 from runners.serve import drafter_files
 
 LAB = load.load("lab-cpu")
@@ -71,10 +72,10 @@ def test_new_weights_under_the_same_path_are_another_cell(published):
     content["drafters"]["own"] = {"path": str(published)}
     content["configurations"]["vllm-own"] = content["configurations"]["vllm-eagle3-untrained"] | {"drafter": "own"}
     p = type(LAB).model_validate(content)
-    point = points.points(p, "quick")[0]
-    before = cell_key.key(p, "vllm-own", point)
+    point = Point("chat", 1, 0, 0, 4)
+    before = cell_key.settings(p, "vllm-own", point, "quick")
     (published / "config.json").write_text('{"rope_theta": 1}')
-    assert cell_key.key(p, "vllm-own", point) != before
+    assert cell_key.settings(p, "vllm-own", point, "quick") != before
 
 
 def test_a_drafter_that_is_not_here_is_absent_and_named(tmp_path):
