@@ -162,17 +162,29 @@ def ratios_table(found: list[Side], differing: bool = False) -> pd.DataFrame:
 
 
 def uses_table(found: list[Side]) -> pd.DataFrame:
-    """What each set of runs says to serve for each use and workload, and what is as good."""
+    """What each set of runs says to serve for each use and workload, what is not clearly behind it, and whether it
+    agrees with this report: the choice of each is not clearly behind in the other.
+    """
+    columns = ["use", "workload", "runs", "serve", "C", "tok/s", "not clearly behind", "agrees"]
+    first: dict[tuple[str, str], dict] = {}
     rows = []
     for side in found if len(found) > 1 else ():
         for answer in decide.of(side.runs, side.profile)["answers"]:
             if answer["serve"] is None:
                 continue
+            here = first.setdefault((answer["use"], answer["workload"]), answer)
+            agrees = "" if here is answer else "yes" if _agree(here, answer) else "no"
             others = [c["configuration"] for c in answer["among"] if c["configuration"] != answer["serve"]]
             names = [USES[answer["use"]].title, answer["workload"], side.name, answer["serve"]]
-            rows.append([*names, answer["concurrency"], format.number(answer["value"], 1), ", ".join(others) or "-"])
-    frame = pd.DataFrame(rows, columns=["use", "workload", "runs", "serve", "C", "tok/s", "not clearly behind"])
+            figures = [answer["concurrency"], format.number(answer["value"], 1), ", ".join(others) or "-", agrees]
+            rows.append(names + figures)
     order = [use.title for use in USES.values()]
-    return frame.sort_values(
+    return pd.DataFrame(rows, columns=columns).sort_values(
         ["use", "workload"], key=lambda c: c.map(order.index) if c.name == "use" else c, kind="stable"
     )
+
+
+def _agree(a: dict, b: dict) -> bool:
+    """Whether the choice of each answer is not clearly behind in the other."""
+    names = [{c["configuration"] for c in answer["among"]} for answer in (a, b)]
+    return a["serve"] in names[1] and b["serve"] in names[0]

@@ -54,7 +54,9 @@ def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
     chart = str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
     assert "other-box" in chart and "filled': False" not in chart
     uses = reproduction_chapter.uses_table(found)
-    assert list(uses.columns)[:3] == ["use", "runs", "serve"] and set(uses.runs) == {"this report", "other-box"}
+    assert list(uses.columns)[:4] == ["use", "workload", "runs", "serve"]
+    assert set(uses.runs) == {"this report", "other-box"}
+    assert list(uses.agrees) == ["yes" if runs == "other-box" else "" for runs in uses.runs]
     assert list(uses.use) == sorted(uses.use, key=list(dict.fromkeys(uses.use)).index)  # a use's rows stand together
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.__main__ import parse
 from runners.analyse.verdict import store
 from runners.analyse.verdict.to_serve import to_serve
 from runners.commands import serve_winner
@@ -88,6 +89,20 @@ def test_own_runs_come_before_the_published_ones(tmp_path, monkeypatch):
         serve_winner.chosen_by_verdict(profile, own, "single_stream", "chat")
 
 
+def test_the_command_says_why_before_it_starts(tmp_path, monkeypatch, capsys):
+    own = write(tmp_path, verdict(answer("chat", "vllm-base"), answer("edit", "vllm-ngram")))
+    started = []
+    monkeypatch.setattr(serve_winner, "serve", lambda profile, name, port: started.append(name) or 0)
+    for more in ([], ["--workload", "edit"], ["--configuration", "llamacpp-base"]):
+        args, _ = parse("serve", ["--profile", PROFILE, "--runs", str(own), *more])
+        assert serve_winner.main(args) == 0
+    assert started == ["vllm-base", "vllm-ngram", "llamacpp-base"]
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("the verdict for many requests at once: vllm-base. The workloads disagree (chat: ")
+    assert said[1:] == ["the verdict for many requests at once: vllm-ngram."]
+
+
+@pytest.mark.slow  # a published verdict of an earlier version is decided again
 def test_the_published_runs_say_what_to_serve():
     name, _ = serve_winner.chosen_by_verdict(load(PROFILE), paths.PUBLISHED_RUNS, "throughput", "chat")
     assert name in load(PROFILE).configurations
