@@ -1,4 +1,4 @@
-"""Where speculation stops paying: each engine's step model, its score, and the concurrency where AL = r.
+"""Where speculation stops paying: the points of each engine, its step model, and the concurrency where AL = r.
 
 Crossover: the concurrency from which on a step costs more plain steps (r) than it yields tokens (AL).
 """
@@ -8,12 +8,10 @@ import pandas as pd
 
 from runners.analyse import reported, step_model, step_points
 from runners.analyse.step_model import Coefficients, Model
-from runners.core.errors import UserError
 from runners.profiles import load
 from runners.profiles.profile import Profile
 
 GRID = np.geomspace(1, 64, 49)  # requests that decode at once, on the map
-HELD_OUT = 4  # the concurrency kept out of the fit to score it
 
 
 def drafters(profile: str) -> dict[str, str]:
@@ -43,18 +41,6 @@ def points(
     """engine -> its points (step_points.points). groups: `drafters`."""
     parts = cells.groupby("engine") if len(cells) else ()
     return {engine: step_points.points(part, requests, groups) for engine, part in parts}
-
-
-def score(measured: dict[str, pd.DataFrame], concurrency: int = HELD_OUT) -> pd.DataFrame:
-    """Speed-ups at one concurrency, forecast from the others' points alone, beside the measured: step_model.scored."""
-    parts = []
-    for rows in measured.values():
-        try:
-            parts.append(step_model.held_out(rows, concurrency)[1])
-        except UserError:
-            continue
-    columns = [*step_points.POINT, "speed_up", "error"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def errors(scores: pd.DataFrame) -> tuple[float, float]:

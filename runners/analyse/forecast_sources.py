@@ -1,12 +1,15 @@
-"""What a forecast is made from: the cells of a profile, their step models, prompts and accept lengths."""
+"""What a forecast is made from: the cells of a profile, the models fitted to them, their prompts and accept lengths."""
 
 import functools
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from runners.analyse import acceptance, crossover, machines, results, step_model
+from runners.analyse import acceptance, crossover, forecast_models, kept_out, machines, results
+from runners.analyse.forecast_models import Models
+from runners.analyse.step_points import POINT
 from runners.core import files, paths, provenance
 from runners.core.acceptance_math import accept_length, survival
 from runners.profiles import load
@@ -34,14 +37,59 @@ class Source:
         self.machine = " ".join(sorted(machines.identities(runs, profile)))
 
     @functools.cached_property
-    def models(self) -> step_model.Models:
-        """Fitted when first asked for: every report makes its sources, and few of them are needed."""
+    def points(self) -> dict[str, pd.DataFrame]:
+        """engine -> its points (step_points.points)."""
         requests, groups = results.requests(self.runs, self.profile), crossover.drafters(self.profile)
-        return step_model.models(crossover.points(self.cells, requests, groups))
+        return crossover.points(self.cells, requests, groups)
+
+    @functools.cached_property
+    def models(self) -> dict[str, Models]:
+        """Fitted when first asked for: every report makes its sources, and few of them are needed."""
+        return {engine: forecast_models.fit(points) for engine, points in self.points.items()}
 
     def has_model(self, engine: str, drafter: str) -> bool:
-        """Whether its step model of that engine knows what this drafter costs."""
-        return engine in self.models and drafter in self.models[engine][0].drafters
+        """Whether one of its models of that engine knows what this drafter costs."""
+        return engine in self.models and self.models[engine].know(drafter)
+
+    @functools.cached_property
+    def _kept_out(self) -> dict[str, pd.DataFrame]:
+        """`errors` of each engine that was asked for."""
+        return {}
+
+    def errors(self, engine: str) -> pd.DataFrame:
+        """What forecasts of this engine err by, on its cells kept out in turn: POINT, kept, of, and
+        log_cost and log_speed_up.
+
+        Both are log of measured over forecast. log_cost: with the accept length known. log_speed_up: with the accept
+        length forecast too; NaN where that cannot be done.
+        """
+        if engine not in self._kept_out:
+            rows = kept_out.scored(kept_out.costs(self.points[engine]))
+            cost = np.log(rows.measured.astype(float) / rows.speed_up.astype(float))
+            lengths = np.array([self._length_without(row) for row in rows.itertuples()], float)
+            length = np.log(rows.tokens_per_step.astype(float) / lengths)
+            self._kept_out[engine] = rows[[*POINT, "kept", "of"]].assign(log_cost=cost, log_speed_up=cost + length)
+        return self._kept_out[engine]
+
+    def half_width(self, engine: str, length_known: bool) -> float:
+        """Half an interval around the logarithm of a speed-up of this engine, forecast for the machine at hand.
+
+        NaN where these are another machine's cells, or where too few of them could be kept out (kept_out.half_width).
+        """
+        if provenance.machine_id() not in self.machine.split():
+            return float("nan")
+        return kept_out.half_width(self.errors(engine)["log_cost" if length_known else "log_speed_up"].dropna())
+
+    def _length_without(self, row) -> float:
+        """The accept length of a point (a row of kept_out.costs) from the cells that were not kept out with it."""
+        own = self.cells[self.cells.configuration == row.configuration]
+        if own.forced_accept_length.notna().any():
+            return float(own.forced_accept_length.dropna().iloc[0])
+        drafter = self.drafter_of.get(row.configuration)
+        by = "concurrency" if row.kept == kept_out.CONCURRENCY else "configuration"
+        seen = self.cells[self.cells[by] != getattr(row, by)]
+        known = self.length(row.engine, drafter, row.workload, int(row.k), seen) if drafter else None
+        return known[0] if known else float("nan")
 
     def prompt(self, workload: str) -> float | None:
         """Mean tokens of a prompt; None where this workload was not measured."""
@@ -49,13 +97,16 @@ class Source:
         own = own[own.workload == workload].context_tokens.dropna()
         return float(own.mean()) if len(own) else None
 
-    def length(self, engine: str, drafter: str, workload: str, k: int) -> tuple[float, str] | None:
+    def length(
+        self, engine: str, drafter: str, workload: str, k: int, cells: pd.DataFrame | None = None
+    ) -> tuple[float, str] | None:
         """(tokens per step at K = k, where from), by the acceptance by position of the drafter of this digest.
 
-        On this workload, or on its base where it was not measured. None where neither was.
+        On this workload, or on its base where it was not measured. None where neither was. cells: those to look at, all
+        of the source by default.
         """
         names = [n for n, d in self.drafter_of.items() if d == drafter]
-        own = results.ok(self.cells)
+        own = results.ok(self.cells if cells is None else cells)
         own = own[own.configuration.isin(names) & (own.engine == engine) & own.forced_accept_length.isna()]
         own = own[own.steps.notna() & (own.method == "eagle3")]
         base = workload.partition("@")[0]  # chat@640 is chat with more before it

@@ -1,9 +1,14 @@
 """Forecasts made before the cells they are about, and scored after: <runs>/<profile>/forecasts.csv.
 
-The step model of an engine is fitted to what was measured so far. A drafter's accept length at another K comes from its
-acceptance by position: 1 plus the survivals of the first K (beyond the longest chain measured, the last conditional
-acceptance goes on). A synthetic accept length is known. A forecast counts only if it was made before its first cell
-started. Each names the machine whose cells it was fitted to: what a step costs there says nothing of another one.
+The models of an engine (forecast_models.py) are fitted to what was measured so far. A drafter's accept length at
+another K comes from its acceptance by position: 1 plus the survivals of the first K (beyond the longest chain measured,
+the last conditional acceptance goes on). A synthetic accept length is known. A forecast counts only if it was made
+before its first cell started. Each names the model that made it, and the machine whose cells it was fitted to: what a
+step costs there says nothing of another one.
+
+The interval is made of what such forecasts erred by on the same machine's kept-out cells (kept_out.half_width): around
+a synthetic accept length the errors of the step's cost, else those of both. With too few of them, or from another
+machine's cells, there is none: lo and hi are empty.
 """
 
 import dataclasses
@@ -15,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from runners.analyse import crossover, machines, results, step_model, step_points
+from runners.analyse import crossover, forecast_models, machines, results, step_model, step_points
 from runners.analyse.forecast_sources import Source, prompt_tokens, sources
 from runners.core import provenance
 from runners.core.errors import UserError
@@ -26,14 +31,16 @@ from runners.serve import drafter_files
 
 FILE = "forecasts.csv"
 POINT = ["configuration", "workload", "concurrency"]  # what a forecast and its cells have in common
-TERMS = " ".join(step_model.SYMBOLS)  # of the model that makes forecasts now
+TERMS = " ".join(step_model.SYMBOLS)  # of the step model that has a part in forecasts now
 FIRST_TERMS = "a b c d e"  # of the model behind files without this column: no prompts, no f, a full batch
+SPEED_UP = ["speed_up", "speed_up_lo", "speed_up_hi"]
+FIRST_MODEL = forecast_models.STEP_MODEL  # it alone made the forecasts of files without the column `model`
 SYNTHETIC = "pretended"  # length_from of a synthetic accept length: stored data, so an older word than ours
 
 
 @dataclass(frozen=True)
 class UnmeasuredPoint:
-    """A speculative point without cells, and what is known of it beforehand: all that the step model asks for."""
+    """A speculative point without cells, and what is known of it beforehand: all that the models ask for."""
 
     configuration: str
     engine: str
@@ -42,7 +49,7 @@ class UnmeasuredPoint:
     workload: str
     concurrency: int  # C
     drafter: str  # whose cost it has (crossover.drafters_of)
-    requests: int
+    requests: float  # of a burst; NaN for a window in which C stay in flight, as cells are measured now
     at_once: int  # C, or the lower cap on running requests
     prompt: float  # tokens
     output: int  # tokens
@@ -56,10 +63,11 @@ class Forecast(UnmeasuredPoint):
     """One row of forecasts.csv: the fields are its columns, in this order."""
 
     speed_up: float
-    speed_up_lo: float
+    speed_up_lo: float  # NaN without an interval
     speed_up_hi: float
     seen: bool  # the model was fitted to cells of this very point, under whatever configuration's name
-    terms: str  # symbols of the model's coefficients
+    model: str  # of forecast_models.MODELS
+    terms: str  # symbols of the step model's coefficients
     fitted_to: str  # Source.name
     machine: str  # Source.machine
     made_at: str  # ISO 8601, UTC
@@ -76,7 +84,7 @@ def make(profile: Profile, preset: str | None, runs: Path) -> pd.DataFrame:
     made_at, made = provenance.now(), []
     for name in profile.at_preset(preset or profile.workload.default_preset):
         chosen = profile.configuration(name)
-        # The model is of chains: a tree, or a K that the engine chose, is outside it.
+        # The models are of chains: a tree, or a K that the engine chose, is outside them.
         if profile.method_of(name) != "eagle3" or chosen.k is None:
             continue
         drafter = drafters.get(name, name)
@@ -106,7 +114,7 @@ def _unmeasured(
             workload=workload,
             concurrency=concurrency,
             drafter=drafter,
-            requests=profile.preset(preset).requests[concurrency],
+            requests=np.nan,
             at_once=min(concurrency, chosen.max_running_requests or concurrency),
             prompt=prompt,
             output=output,
@@ -127,15 +135,20 @@ def _length(profile: Profile, name: str, workload: str, known: list[Source]) -> 
 
 
 def _forecast(point: UnmeasuredPoint, source: Source, made_at: str) -> Forecast:
-    """The source's step model, asked for one point."""
-    model, fitted = source.models[point.engine]
-    row = step_model.forecasts(model, pd.DataFrame([dataclasses.asdict(point)])).iloc[0]
+    """The source's models, asked for one point."""
+    asked = pd.DataFrame([dataclasses.asdict(point)])
+    row = forecast_models.forecasts(source.models[point.engine], asked).iloc[0]
+    half = source.half_width(point.engine, length_known=point.length_from == SYNTHETIC)
     # By what is served, not by its name: another profile may have measured the same point.
     served = [point.k, point.workload, point.concurrency, point.drafter]
+    fitted = source.points[point.engine][["k", "workload", "concurrency", "drafter"]]
     return Forecast(
         **dataclasses.asdict(point),
-        **{c: round(float(row[c]), 4) for c in ("speed_up", "speed_up_lo", "speed_up_hi")},
-        seen=bool((fitted[["k", "workload", "concurrency", "drafter"]] == served).all(axis=1).any()),
+        speed_up=round(float(row.speed_up), 4),
+        speed_up_lo=round(float(row.speed_up * np.exp(-half)), 4),
+        speed_up_hi=round(float(row.speed_up * np.exp(half)), 4),
+        seen=bool((fitted == served).all(axis=1).any()),
+        model=str(row.model),
         terms=TERMS,
         fitted_to=source.name,
         machine=source.machine,
@@ -143,17 +156,24 @@ def _forecast(point: UnmeasuredPoint, source: Source, made_at: str) -> Forecast:
     )
 
 
-def write(profile: Profile, preset: str | None, runs: Path) -> int:
-    """Add forecasts for what is not measured yet; returns their number.
-
-    Earlier forecasts stay as they were made. One that differs from an earlier one in its time alone is not added.
-    """
+def new(profile: Profile, preset: str | None, runs: Path) -> pd.DataFrame:
+    """`make` without those that differ from a stored one in their time alone."""
     made, before = make(profile, preset, runs), read(runs, profile.name)
-    made = made[~_without_time(made).isin(_without_time(before))]
+    return made[~_without_time(made).isin(_without_time(before))]
+
+
+def add(profile: Profile, runs: Path, made: pd.DataFrame) -> None:
+    """Store forecasts behind the earlier ones, which stay as they were made."""
+    both = [part for part in (read(runs, profile.name), made) if len(part)]
+    text = pd.concat(both, ignore_index=True).to_csv(index=False, float_format="%.6g")
+    write_atomic(results.home(runs, profile.name) / FILE, text.encode())
+
+
+def write(profile: Profile, preset: str | None, runs: Path) -> int:
+    """Store `new` forecasts for what is not measured yet; returns their number."""
+    made = new(profile, preset, runs)
     if len(made):
-        both = [part for part in (before, made) if len(part)]
-        text = pd.concat(both, ignore_index=True).to_csv(index=False, float_format="%.6g")
-        write_atomic(results.home(runs, profile.name) / FILE, text.encode())
+        add(profile, runs, made)
     return len(made)
 
 
@@ -175,11 +195,11 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
         if "terms" not in frame:
             frame = frame.assign(terms=FIRST_TERMS, **dict.fromkeys(step_points.LOAD, np.nan))
         frame["machine"] = frame["machine"].fillna("") if "machine" in frame else ""
+        frame["model"] = frame["model"].fillna(FIRST_MODEL) if "model" in frame else FIRST_MODEL
         missing = sorted(set(COLUMNS) - set(frame.columns))
         if missing:
             raise UserError(f"{profile}/{FILE} has no column {missing[0]}; {advice}.")
-        figures = ["k", "concurrency", *step_points.LOAD, "context", "tokens_per_step"]
-        figures += ["speed_up", "speed_up_lo", "speed_up_hi"]
+        figures = ["k", "concurrency", *step_points.LOAD, "context", "tokens_per_step", *SPEED_UP]
         frame = frame.assign(**{c: pd.to_numeric(frame[c]) for c in figures})
         frame["made_at"] = pd.to_datetime(frame["made_at"], utc=True, format="ISO8601").map(pd.Timestamp.isoformat)
         return frame.astype({"concurrency": "int64"})[COLUMNS]
@@ -189,7 +209,8 @@ def read(runs: str | Path, profile: str) -> pd.DataFrame:
 
 
 def scored(runs: str | Path, profile: str) -> pd.DataFrame:
-    """Forecasts beside what was measured after them: COLUMNS, then step_model.scored's columns, and elsewhere.
+    """Forecasts beside what was measured after them: COLUMNS, then forecast_models.scored's columns, within (its
+    interval; missing where it has none), and elsewhere.
 
     Of several forecasts for a point the last made before its first cell started counts. elsewhere: it was fitted to
     another machine's cells; a forecast that names no machine is from before any other had been measured.
@@ -203,14 +224,25 @@ def scored(runs: str | Path, profile: str) -> pd.DataFrame:
     stamps = [pd.to_datetime(before[c], utc=True, format="ISO8601") for c in ("made_at", "started_at")]
     before = before[stamps[0] < stamps[1]].sort_values("made_at").drop_duplicates(POINT, keep="last")
     here = machines.identities(runs, profile)
-    elsewhere = [bool(m and here) and here.isdisjoint(m.split()) for m in before["machine"]]
-    before = before.assign(elsewhere=elsewhere)
+    before = before.assign(elsewhere=[bool(m and here) and here.isdisjoint(m.split()) for m in before["machine"]])
     measured = crossover.points(cells, results.requests(runs, profile), crossover.drafters(profile))
-    parts = [step_model.scored(before, rows) for rows in measured.values()]
-    return pd.concat(parts, ignore_index=True).reindex(columns=columns) if parts else pd.DataFrame(columns=columns)
+    parts = [forecast_models.scored(before, points) for points in measured.values()]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    scores = pd.concat(parts, ignore_index=True)
+    within = ((scores.speed_up_lo <= scores.measured) & (scores.measured <= scores.speed_up_hi)).astype("boolean")
+    return scores.assign(within=within.mask(scores.speed_up_lo.isna())).reindex(columns=columns)
 
 
 def of_new_points(runs: str | Path, *profiles: str) -> pd.DataFrame:
     """`scored` of these profiles together: points that the model had not seen, fitted to their own machine's cells."""
-    scores = pd.concat([scored(runs, name) for name in profiles])
+    scores = pd.concat([scored(runs, name) for name in profiles], ignore_index=True)
     return scores[~scores["seen"].astype(bool) & ~scores["elsewhere"].astype(bool)]
+
+
+def of_latest_form(scores: pd.DataFrame) -> pd.DataFrame:
+    """Those of `scored` that the same model with the same terms made as the last one of them."""
+    if scores.empty:
+        return scores
+    last = scores.loc[scores["made_at"].idxmax()]
+    return scores[(scores["model"] == last["model"]) & (scores["terms"] == last["terms"])]

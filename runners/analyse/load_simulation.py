@@ -17,6 +17,7 @@ from runners.analyse import acceptance, intervals
 # llama.cpp (n_batch). It only matters where a burst's prompts do not fit into one step together.
 PREFILL_TOKENS = 2048
 SIMULATIONS = 8  # of a load whose steps yield a random number of tokens
+STEADY_WAVES = 12  # requests of a steady load over C; the first two waves and the last one are not counted
 NOTHING_LEFT = 1e-9  # tokens; an answer's length less many fractional gains is seldom exactly 0
 
 StepMs = Callable[[float, float], float]  # (requests decoding, prompt tokens read) -> milliseconds of the step
@@ -24,9 +25,12 @@ StepMs = Callable[[float, float], float]  # (requests decoding, prompt tokens re
 
 @dataclass(frozen=True)
 class LoadShape:
-    """`requests` of `prompt` and `output` tokens each, `concurrency` (C) of them at once."""
+    """`requests` of `prompt` and `output` tokens each, `concurrency` (C) of them at once.
 
-    requests: int
+    requests: None for a window in which C are always in flight, without a ramp and a drain.
+    """
+
+    requests: int | None
     concurrency: int
     prompt: float
     output: float
@@ -80,14 +84,20 @@ class _ClosedLoop:
 
     def __init__(self, load: LoadShape):
         self.load = load
-        self.arriving = min(load.concurrency, load.requests)  # sent, but not there when the next step begins
-        self.unsent = load.requests - self.arriving
+        requests = load.concurrency * STEADY_WAVES if load.requests is None else load.requests
+        self.arriving = min(load.concurrency, requests)  # sent, but not there when the next step begins
+        self.unsent = requests - self.arriving
         self.waiting: list[float] = []  # prompt tokens still to read, of each request that is there
         self.tokens_left = np.empty(0)  # tokens that each decoding request still has to write
 
     @property
     def done(self) -> bool:
         return not (self.waiting or self.arriving or len(self.tokens_left))
+
+    @property
+    def counts(self) -> bool:
+        """Whether this step is in the window: always, but in a steady load from the third wave to the last one sent."""
+        return self.load.requests is not None or 0 < self.unsent <= self.load.concurrency * (STEADY_WAVES - 3)
 
     def start_if_idle(self) -> None:
         """An idle engine begins with the first request to come; the others arrive during its step."""
@@ -128,7 +138,9 @@ def simulate(
     SIMULATIONS such loads together, the same at each call. budget: prompt tokens that fit into one step.
     """
     if load.output <= 1:  # no decode step at all
-        return DecodeLoad(float(min(load.concurrency, load.requests)), 0.0)
+        return DecodeLoad(float(min(load.concurrency, load.requests or load.concurrency)), 0.0)
+    if load.concurrency == 1:  # a single stream shares its steps with nobody
+        return DecodeLoad(1.0, 0.0)
     if not 1 < accept_length < k + 1:  # nothing or all is accepted: each step yields the same
         return _simulate_once(step_ms, load, lambda n: np.full(n, accept_length), budget).mean()
     # Chance that at least 1, 2, ..., K drafts are accepted; one random number decides how many.
@@ -139,7 +151,7 @@ def simulate(
         return 1 + (rng.random(n)[:, None] < survival).sum(axis=1)
 
     totals = _Totals()
-    for _ in range(SIMULATIONS):
+    for _ in range(SIMULATIONS if load.requests is not None else 1):  # a steady load averages over its own waves
         totals += _simulate_once(step_ms, load, gained, budget)
     return totals.mean()
 
@@ -151,6 +163,7 @@ def _simulate_once(step_ms: StepMs, load: LoadShape, gained: Callable[[int], np.
         loop.start_if_idle()
         batch = len(loop.tokens_left)
         prefill, prompts_ended = loop.read_prompts(budget)
-        totals.add_step(step_ms(batch, prefill), batch, prefill)
+        if loop.counts:
+            totals.add_step(step_ms(batch, prefill), batch, prefill)
         loop.end_step(gained(batch), prompts_ended)
     return totals

@@ -1,4 +1,4 @@
-"""A model of a decode step, fitted to measured cells: it forecasts the speed-up of cells that nobody measured.
+"""A model of a decode step, fitted to measured cells: it says what a step costs that nobody measured.
 
     plain step        t0(B, L, X) = a + b B + c B L + p X
     speculative step  tK(B, L, X) = t0(B, L, X) + s + q X + K (d + e B + f B L)
@@ -12,7 +12,7 @@ as a slow one.
 
 The fit reads B and X from each cell's requests. A forecast has no requests yet: it simulates the load
 (load_simulation.simulate) with the fitted coefficients. Break-even is taken at X = 0: a prompt token costs both sides
-the same, but for q.
+the same, but for q. Speed-ups are forecast with this model and a plain baseline together (forecast_models.py).
 """
 
 from collections.abc import Collection
@@ -24,7 +24,6 @@ from scipy.optimize import nnls
 
 from runners.analyse import intervals, load_simulation
 from runners.analyse.load_simulation import DecodeLoad, LoadShape
-from runners.analyse.step_points import POINT
 from runners.core.errors import UserError
 
 # The letters of the formula -> fields of Coefficients. This order is the one of a coefficient vector, of the chapter's
@@ -42,7 +41,8 @@ OF_DRAFTER = {"d": "draft_pass", "e": "draft_token"}
 SYMBOLS = SHARED | OF_DRAFTER
 
 RESAMPLES = 200
-# c and f are fitted where the longest context is this many times the shortest: below it they would fit noise.
+# c and f are fitted where the longest context is this many times the shortest: below it they would fit noise. Without
+# speculative steps at two contexts f took what belongs to e, and the forecast of a long context was 67% off.
 CONTEXT_SPREAD = 1.3
 
 
@@ -115,13 +115,10 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class Model:
-    """The fitted coefficients; `refits` of resampled points, for intervals; `residuals` [points]: log of measured over
-    fitted.
-    """
+    """The fitted coefficients, and `refits` of resampled points: how well these points determine them."""
 
     coefficients: Coefficients
     refits: list[Coefficients]
-    residuals: np.ndarray
 
     @property
     def drafters(self) -> tuple[str, ...]:
@@ -138,8 +135,8 @@ class Model:
         return np.quantile(values, [tail, 1 - tail], axis=0)
 
 
-def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
-    """Fit the points of one engine (step_points.points).
+def fit(rows: pd.DataFrame, seed: int = intervals.SEED, resamples: int = RESAMPLES) -> Model:
+    """Fit the points of one engine (step_points.points). resamples: how many refits the model holds.
 
     UserError when they hold no plain or no speculative step, or too few of them. A coefficient that these points cannot
     determine is 0 (`_unidentified`). A drafter of one point alone is left out.
@@ -166,18 +163,19 @@ def fit(rows: pd.DataFrame, seed: int = intervals.SEED) -> Model:
     residuals = np.log(measured_ms / fitted_ms) * np.sqrt(n / (n - spent))
     rng = np.random.default_rng(seed)
     # Residuals are resampled, not points: a point left out may be the only one of its kind.
-    refits = [solved(fitted_ms * np.exp(rng.choice(residuals, n))) for _ in range(RESAMPLES)]
-    return Model(best, refits, residuals)
+    refits = [solved(fitted_ms * np.exp(rng.choice(residuals, n))) for _ in range(resamples)]
+    return Model(best, refits)
 
 
 def _unidentified(rows: pd.DataFrame) -> set[str]:
     """Symbols whose share of a step these points cannot separate from another's.
 
-    c and f where all contexts are alike, s where no drafter has two K.
+    c where all contexts are alike, f where those of the speculative points are, s where no drafter has two K.
     """
     symbols = set()
-    if rows.context.max() <= CONTEXT_SPREAD * rows.context.min():
-        symbols |= {"c", "f"}
+    for symbol, own in (("c", rows), ("f", rows[rows.k > 0])):
+        if own.context.max() <= CONTEXT_SPREAD * own.context.min():
+            symbols.add(symbol)
     if not (rows[rows.k > 0].groupby("drafter").k.nunique() > 1).any():
         symbols.add("s")
     return symbols
@@ -214,60 +212,17 @@ def models(measured: dict[str, pd.DataFrame]) -> Models:
     return fitted
 
 
-def forecasts(model: Model, rows: pd.DataFrame) -> pd.DataFrame:
-    """A speed-up for each speculative point: POINT, speed_up with _lo, _hi, break_even.
+def step_cost(model: Model, row) -> float:
+    """r of one speculative point, each side's steps shared as its own load fills them; NaN for an unknown drafter.
 
-    Needs LOAD, context, drafter and tokens_per_step, nothing measured at the point itself. The interval is for what
-    would be measured: it holds the refits and, for either side, how far measured points scatter around the fit.
+    row: k, drafter, context, tokens_per_step and LOAD (step_points); nothing measured at the point itself.
     """
-    spec = rows[(rows.k > 0) & rows.drafter.isin(model.drafters)]
-    columns = [*POINT, "speed_up", "speed_up_lo", "speed_up_hi", "break_even"]
-    if spec.empty:
-        return pd.DataFrame(columns=columns)
-    made = [_forecast(model, row) for row in spec.itertuples()]
-    return spec[POINT].assign(**dict(zip(columns[len(POINT) :], zip(*made, strict=True), strict=True)))
-
-
-def _forecast(model: Model, row) -> tuple[float, float, float, float]:
-    """(speed-up, low, high, r): both sides' steps as the load fills them, tokens per step over their quotient."""
-    load = LoadShape(round(row.requests), round(row.at_once), row.prompt, row.output)
-    spec = model.coefficients.simulate(row.k, row.drafter, row.context, load, row.tokens_per_step)
-    plain = model.coefficients.simulate(0, row.drafter, row.context, load, 1.0)
-
-    def ratio(coefficients: Coefficients) -> float:
-        own = coefficients.step_ms(row.k, spec.batch, row.context, row.drafter, spec.prefill)
-        return float(own / coefficients.step_ms(0, plain.batch, row.context, row.drafter, plain.prefill))
-
-    rng = np.random.default_rng(intervals.SEED)
-    scatter = [rng.choice(model.residuals, len(model.refits)) for _ in range(2)]
-    r, refitted = ratio(model.coefficients), np.array([ratio(refit) for refit in model.refits])
-    draws = refitted * np.exp(scatter[0] - scatter[1])
-    tail = (1 - intervals.LEVEL) / 2
-    low, high = np.quantile(draws, [tail, 1 - tail])
-    return row.tokens_per_step / r, row.tokens_per_step / high, row.tokens_per_step / low, r
-
-
-def scored(made: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Forecasts beside what was then measured: POINT, forecast, measured, measured_length, error (relative), within its
-    interval; noise: the standard error of the measured speed-up, relative (NaN with one repeat).
-    """
-    plain = rows[rows.k == 0].drop_duplicates(["workload", "concurrency"]).set_index(["workload", "concurrency"])
-    spec = rows[rows.k > 0]
-    base = plain.reindex(list(zip(spec.workload, spec.concurrency, strict=True)))
-    spec = spec.assign(
-        measured=spec.tokens_per_step.to_numpy() * base.step_ms.to_numpy() / spec.step_ms.to_numpy(),
-        measured_length=spec.tokens_per_step,
-        noise=np.hypot(spec.scatter.to_numpy(), base.scatter.to_numpy()),
-    )
-    both = made.merge(spec[[*POINT, "measured", "measured_length", "noise"]], on=POINT).dropna(subset=["measured"])
-    return both.assign(
-        error=both.speed_up / both.measured - 1,
-        within=(both.speed_up_lo <= both.measured) & (both.measured <= both.speed_up_hi),
-    )
-
-
-def held_out(rows: pd.DataFrame, concurrency: int) -> tuple[Model, pd.DataFrame]:
-    """Fit on every concurrency but one and score that one: the model has not seen its cells."""
-    model = fit(rows[rows.concurrency != concurrency])
-    out = rows[rows.concurrency == concurrency]
-    return model, scored(forecasts(model, out), out)
+    if row.drafter not in model.drafters:
+        return float("nan")
+    requests = None if pd.isna(row.requests) else round(row.requests)
+    load = LoadShape(requests, round(row.at_once), row.prompt, row.output)
+    coefficients = model.coefficients
+    spec = coefficients.simulate(row.k, row.drafter, row.context, load, row.tokens_per_step)
+    plain = coefficients.simulate(0, row.drafter, row.context, load, 1.0)
+    own = coefficients.step_ms(row.k, spec.batch, row.context, row.drafter, spec.prefill)
+    return float(own / coefficients.step_ms(0, plain.batch, row.context, row.drafter, plain.prefill))

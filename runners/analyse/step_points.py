@@ -3,13 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from runners.analyse import acceptance, metrics, results
+from runners.analyse import acceptance, comparisons, metrics, results
+from runners.analyse.blocks import DECODE, LENGTH, STEP_COST, Point
+from runners.analyse.comparisons import Data
 from runners.analyse.load_simulation import DecodeLoad
 from runners.profiles.methods import CHAINS
 
 POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
 LOAD = ["requests", "at_once", "prompt", "output"]  # LoadShape's fields; at_once: C, or the lower cap
-COLUMNS = [*POINT, "drafter", *LOAD, "context", "batch", "prefill", "step_ms", "tokens_per_step", "scatter"]
+COLUMNS = [*POINT, "drafter", *LOAD, "context", "batch", "prefill"]
+COLUMNS += ["step_ms", "plain_ms", "tokens_per_step", "scatter"]
 SAME_STEP_S = 0.02  # first tokens of one step reach the client within this
 
 
@@ -18,44 +21,68 @@ def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] |
 
     groups: configuration -> the drafter whose cost it has (crossover.drafters); its own name where none is given.
 
-    step_ms: decode time of a step, TPOT x tokens per step, over the repeats that count; scatter: the standard error of
-    its logarithm (NaN with one repeat). context: the prompt and half the answer, in tokens: what a step attends to on
-    average. batch, prefill: decode_load. n-gram configurations are left out: their steps are of two kinds
-    (with a draft or without).
+    tokens_per_step (AL) and r are geometric means over the blocks that a configuration shares with its base, as
+    step_cost has them: so AL / r is the decode speed-up exactly, and what drifted from block to block is in no r.
+    step_ms: TPOT of a plain point; of a speculative one plain_ms x r. plain_ms: its base's TPOT; NaN where the two
+    share no block, and step_ms is then the configuration's own TPOT x AL. scatter: the standard error of the logarithm
+    of a plain point's TPOT, or of a speculative one's speed-up (NaN with one block). requests: those of a burst; NaN
+    where C stayed in flight for the whole window. context: the prompt and half the answer, in tokens: what a step
+    attends to on average. batch, prefill: decode_load. n-gram configurations are left out: their steps are of two
+    kinds (with a draft or without).
     """
     good = results.ok(cells)
     good = good[good.method.isin(("none", *CHAINS)) & good.context_tokens.notna()]
+    good = good[good["load"] != "open"] if "load" in good else good  # there C says nothing of the batch
     if good.empty:
         return pd.DataFrame(columns=COLUMNS)
-    good = good.assign(tpot=metrics.decode_tpot(good, requests))
+    good = good.assign(tpot=metrics.decode_tpot(good, requests), k=good.k.fillna(0))
     lengths = [1.0 if r.method == "none" else acceptance.tokens_per_step(r) for _, r in good.iterrows()]
-    good = good.assign(al=lengths, k=good.k.fillna(0)).dropna(subset=["tpot", "al"])
+    good = good.assign(al=lengths).dropna(subset=["tpot", "al"])
     loads = _decode_loads(good, requests)
     good = good.assign(batch=[load.batch for load in loads], prefill=[load.prefill for load in loads])
-    rows = []
+    data, rows = Data(cells, requests), []
     for names, group in good.groupby(POINT, sort=False):
         point = dict(zip(POINT, names, strict=True))
         drafter = (groups or {}).get(point["configuration"], point["configuration"]) if point["k"] else ""
-        rows.append(point | {"drafter": drafter} | _means(group))
+        rows.append(point | {"drafter": drafter} | _means(group) | _step(group, good, data))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def _step(group: pd.DataFrame, cells: pd.DataFrame, data: Data) -> dict[str, float]:
+    """step_ms, plain_ms, tokens_per_step and scatter of one point, from its cells and those beside them."""
+    first, own = group.iloc[0], np.log(group[["tpot", "al"]].astype(float))
+    if first.method == "none":
+        step_ms = np.exp(own.tpot.mean())
+        scatter = own.tpot.std() / np.sqrt(len(own)) if len(own) > 1 else np.nan
+        return _figures(step_ms, step_ms, 1.0, scatter)
+    plain = cells[cells.configuration == data.base(first.configuration)]
+    plain = plain[(plain.workload == first.workload) & (plain.concurrency == first.concurrency)]
+    at = Point(first.configuration, first.workload, int(first.concurrency))
+    r, length, speed_up = (comparisons.over_base(data, at, figure) for figure in (STEP_COST, LENGTH, DECODE))
+    if plain.empty or not r.starts:
+        return _figures(np.exp(own.sum(axis=1).mean()), np.nan, np.exp(own.al.mean()), np.nan)
+    # A base has a row in each block of each of its rivals: all of them say what its step takes.
+    plain_ms = np.exp(np.log(plain.tpot.astype(float)).mean())
+    return _figures(plain_ms * r.ratio, plain_ms, length.ratio, speed_up.error if speed_up.df > 0 else np.nan)
+
+
+def _figures(step_ms, plain_ms, tokens_per_step, scatter) -> dict[str, float]:
+    values = (step_ms, plain_ms, tokens_per_step, scatter)
+    return dict(zip(("step_ms", "plain_ms", "tokens_per_step", "scatter"), map(float, values), strict=True))
+
+
 def _means(group: pd.DataFrame) -> dict[str, float]:
-    """The figures of COLUMNS for one point, over its repeats."""
+    """The load of one point, over its repeats: the other figures of COLUMNS."""
     prompt, output = group.context_tokens.mean(), group.output_tokens_per_request.mean()
-    # Geometric means: a ratio of two points is then the mean of their repeats' ratios.
-    logs = np.log(group.tpot * group.al)
+    windows = "occupancy" in group and group.occupancy.notna().any()
     return {
-        "requests": group.requests.mean(),
+        "requests": np.nan if windows else group.requests.mean(),
         "at_once": group.concurrency.astype(float).where(group.capped_at.isna(), group.capped_at).mean(),
         "prompt": prompt,
         "output": output,
         "context": prompt + output / 2,
         "batch": group.batch.mean(),
         "prefill": group.prefill.mean(),
-        "step_ms": float(np.exp(logs.mean())),
-        "tokens_per_step": group.al.mean(),
-        "scatter": float(logs.std() / np.sqrt(len(logs))),
     }
 
 
@@ -64,33 +91,40 @@ def _decode_loads(cells: pd.DataFrame, requests: pd.DataFrame) -> list[DecodeLoa
     good = requests[requests.error.isna()] if "error" in requests else requests
     columns = ["first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
     known = all(c in good for c in columns)
-    by_key = {key: part[columns].dropna() for key, part in good.groupby("key")} if known else {}
+    # Requests before and after the window are company for those in it; what is asked is what the timed ones shared.
+    roles = good["role"].fillna("timed") if "role" in good else pd.Series("timed", index=good.index)
+    good = good.assign(timed=roles == "timed")
+    by_key = {key: part[[*columns, "timed"]].dropna() for key, part in good.groupby("key")} if known else {}
     loads = []
     for r in cells.itertuples():
         part = by_key.get(r.key)
-        if part is None or part.empty:
+        if part is None or not part.timed.any():
             loads.append(DecodeLoad(float(r.concurrency if pd.isna(r.capped_at) else r.capped_at), 0.0))
         else:
-            loads.append(decode_load(*(part[c].to_numpy(float) for c in columns), r.al))
+            figures = (part[c].to_numpy(float) for c in columns)
+            loads.append(decode_load(*figures, r.al, timed=part.timed.to_numpy(bool)))
     return loads
 
 
-def decode_load(first_token_s, last_token_s, prompt_tokens, output_tokens, accept_length: float) -> DecodeLoad:
+def decode_load(
+    first_token_s, last_token_s, prompt_tokens, output_tokens, accept_length: float, timed: np.ndarray | None = None
+) -> DecodeLoad:
     """What decoding requests shared, from their figures: float arrays [requests] in seconds, seconds, tokens, tokens.
 
     The prompt of another request counts for one that was decoding when the other's first token came. It counts in the
     request's last step too, which brings both tokens at once. Two prompts that were read together bring their first
-    tokens at the same moment: neither counts for the other.
+    tokens at the same moment: neither counts for the other. timed: the requests that are asked about; all by default.
     """
-    decode_s = last_token_s - first_token_s
+    timed = np.ones(len(first_token_s), bool) if timed is None else timed
+    first, last = first_token_s[timed][:, None], last_token_s[timed][:, None]
+    decode_s = last - first
     if not (decode_s > 0).any():
         return DecodeLoad(float(len(decode_s)), 0.0)
-    both_end = last_token_s[:, None].clip(max=last_token_s[None])
-    both_begin = first_token_s[:, None].clip(min=first_token_s[None])
-    shared_s = (both_end - both_begin).clip(min=0)  # [requests, requests]: seconds that two of them decode together
+    # [timed, requests]: seconds that two requests decode together
+    shared_s = (last.clip(max=last_token_s[None]) - first.clip(min=first_token_s[None])).clip(min=0)
     batch = shared_s.sum() / decode_s.sum()
-    after_mine = first_token_s[None] > first_token_s[:, None] + SAME_STEP_S
-    read_meanwhile = after_mine & (first_token_s[None] < last_token_s[:, None] + SAME_STEP_S)
-    steps = (output_tokens - 1).sum() / accept_length
+    after_mine = first_token_s[None] > first + SAME_STEP_S
+    read_meanwhile = after_mine & (first_token_s[None] < last + SAME_STEP_S)
+    steps = (output_tokens[timed] - 1).sum() / accept_length
     prefill = float((read_meanwhile * prompt_tokens[None]).sum() / steps) if steps > 0 else 0.0
     return DecodeLoad(float(batch), prefill)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import compare_runs, crossover, forecasts, machines, results, step_model, sweeps
+from runners.analyse import compare_runs, crossover, forecasts, kept_out, machines, results, sweeps
 from runners.analyse.compare_runs import AGREE, DIFFER, UNDECIDED, WITHOUT, by_chance
 from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES
 from runners.analyse.verdict import decide
@@ -87,15 +87,23 @@ def machines_sentence(found: pd.DataFrame, start: float, a: str = "A", b: str = 
 def machine_table(found: list[Side]) -> pd.DataFrame:
     """What each machine was, what it measured, and how well its speed-ups are forecast (median error, worst).
 
-    By its own cells of the other concurrencies; before new points were measured, by the model's form of today; and by
-    this report's cells alone, accept lengths known.
+    By its own cells of the other concurrencies; before new points were measured, by the latest model that was scored;
+    and by this report's cells alone, accept lengths known.
     """
-    own_title = f"own C={crossover.HELD_OUT} kept out"
-    columns = ["runs", "machine", "cells", "void", own_title, "new points, forecast before", "from this report"]
+    columns = [
+        "runs",
+        "machine",
+        "cells",
+        "void",
+        "own, each C kept out",
+        "new points, forecast before",
+        "from this report",
+    ]
     rows = []
     for side in found:
         good = len(results.ok(side.cells))
-        own, before = _errors_text(crossover.score(side.points)), _forecast_before(side)
+        own = _errors_text(kept_out.scored(kept_out.of_engines(side.points, (kept_out.CONCURRENCY,))))
+        before = _forecast_before(side)
         other = _errors_text(_forecast_from(found[0], side)) if side is not found[0] else ""
         words = machines.description(side.runs, side.profile)
         rows.append([side.name, words, good, len(side.cells) - good, own, before, other])
@@ -105,19 +113,13 @@ def machine_table(found: list[Side]) -> pd.DataFrame:
 def _forecast_before(side: Side) -> str:
     """Scores of forecasts of points that the model had not seen, its sweeps among them."""
     new = forecasts.of_new_points(side.runs, side.profile, sweeps.profile_of(side.profile))
-    new = new[new["terms"] == forecasts.TERMS]
+    new = forecasts.of_latest_form(new)
     return f"{_errors_text(new)} ({len(new)} points)" if len(new) else format.NOT_MEASURED
 
 
 def _forecast_from(first: Side, other: Side) -> pd.DataFrame:
-    """Speed-ups there by the step model of the cells here: step_model.scored."""
-    models = step_model.models(first.points)
-    parts = []
-    for engine, rows in other.points.items():
-        if engine in models:
-            forecast = step_model.forecasts(models[engine][0], rows)
-            parts.append(step_model.scored(forecast, rows))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["error"])
+    """Speed-ups there by the models of the cells here: kept_out.scored."""
+    return kept_out.scored(kept_out.of_other_runs(other.points, first.points))
 
 
 def _errors_text(scores: pd.DataFrame) -> str:

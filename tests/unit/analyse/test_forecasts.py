@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 import synthetic_runs
 
-from runners.analyse import forecast_sources, forecasts, machines
+from runners.analyse import forecast_models, forecast_sources, forecasts, machines
 from runners.claims import measured_values
+from runners.commands import forecast
 from runners.core import paths, provenance
 from runners.core.errors import UserError
 from runners.profiles.load import load
@@ -38,7 +40,9 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     made = forecasts.read(runs, PROFILE)
     assert count == len(made) and LATE in set(made.configuration)
     assert set(made[made.configuration == LATE].concurrency) == {1, 4, 16}
-    assert (made.speed_up_lo <= made.speed_up).all() and (made.speed_up <= made.speed_up_hi).all()
+    assert set(made.model) == {forecast_models.MEAN}
+    # The cells name no machine, so nothing says that they are this one's: no interval.
+    assert made.speed_up_lo.isna().all() and made.speed_up_hi.isna().all()
     assert forecasts.scored(runs, PROFILE).empty  # nothing was measured since
     assert forecasts.write(profile, "full", runs) == 0  # a report that goes on does not tell the same again
     assert len(forecasts.read(runs, PROFILE)) == count
@@ -49,7 +53,9 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     made.assign(made_at="2025-12-31T23:59:59+00:00").to_csv(place, index=False)
     scores = forecasts.scored(runs, PROFILE)
     assert set(scores.configuration) == {LATE} and len(scores) == 6
-    assert scores.error.astype(float).notna().all()
+    assert scores.error.astype(float).notna().all() and scores.within.isna().all()
+    assert len(forecasts.of_latest_form(scores)) == 6 and forecasts.of_latest_form(scores.iloc[:0]).empty
+    assert "none has an interval" in forecasts_chapter.ahead_sentence(scores)
     assert "6 " in forecasts_chapter.ahead_sentence(scores) and len(forecasts_chapter.ahead_table(scores)) == 6
     assert LATE not in set(forecasts.make(profile, "full", runs).configuration)
 
@@ -86,6 +92,7 @@ def test_forecasts_of_the_first_form_stay_as_they_were_made():
     made = forecasts.read(paths.PUBLISHED_RUNS, "lab-cpu-sweeps")
     first = made[made.terms == forecasts.FIRST_TERMS]
     assert len(first) and first.speed_up.notna().all() and first.prompt.isna().all()
+    assert set(made.model) == {forecasts.FIRST_MODEL}  # files without that column hold the step model's alone
 
 
 @pytest.mark.slow
@@ -106,6 +113,31 @@ def test_cells_served_with_another_drafter_say_nothing_of_this_one(runs):
         assert forecast_sources.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == told
     (folder / "environment.json").unlink()
     assert forecast_sources.Source(runs, PROFILE).drafter_of["vllm-eagle3-aligned"] == now
+
+
+@pytest.mark.slow
+def test_an_interval_is_made_of_this_machines_kept_out_cells(monkeypatch):
+    lab = forecast_sources.Source(paths.PUBLISHED_RUNS, PROFILE)
+    assert np.isnan(lab.half_width("vllm", length_known=False))  # not the machine that runs this test
+    monkeypatch.setattr(provenance, "machine_id", lambda: lab.machine.split()[0])
+    synthetic, forecast_too = (lab.half_width("vllm", length_known=known) for known in (True, False))
+    assert 0 < synthetic < forecast_too < 0.5
+    errors = lab.errors("vllm")
+    assert errors.log_cost.notna().all()
+    assert (errors.log_speed_up.isna() == errors.configuration.str.contains("headless")).sum() >= len(errors) - 6
+    if len(lab.errors("llamacpp")) < 19:
+        assert np.isnan(lab.half_width("llamacpp", length_known=True))
+
+
+@pytest.mark.slow
+def test_the_command_prints_what_would_be_forecast_and_how_it_is_scored(runs, capsys):
+    profile = load(PROFILE)
+    assert forecast.show(profile, "full", runs, dry_run=True) == 0
+    said = capsys.readouterr().out
+    assert LATE in said and "not stored" in said and "How they are scored" in said and "not measured here" in said
+    assert forecasts.read(runs, PROFILE).empty
+    forecast.show(profile, "full", runs)
+    assert "stored in forecasts.csv" in capsys.readouterr().out and len(forecasts.read(runs, PROFILE))
 
 
 @pytest.mark.slow

@@ -60,6 +60,15 @@ def test_more_tokens_a_step_mean_more_prompt_a_step():
     assert fast > 3 * slow
 
 
+def test_a_window_has_no_ramp_and_no_drain():
+    shapes = [LoadShape(requests, 4, 180, 64) for requests in (4, None)]
+    burst, window = (simulate(lambda batch, prefill: 10.0, shape, 1.6, k=3) for shape in shapes)
+    assert burst.batch < window.batch <= 4  # in a burst the slowest answers end alone
+    # Each of the four reads its own prompt while the three others decode: three prompts in an answer's steps.
+    assert window.prefill == pytest.approx(3 * 180 / (63 / 1.6), rel=0.1)
+    assert simulate(flat, LoadShape(None, 1, 100, 20), 2.5) == DecodeLoad(1.0, 0.0)
+
+
 def test_answers_of_one_token_have_no_decode_step():
     assert simulate(flat, LoadShape(4, 4, 100, 1), 1.0) == DecodeLoad(4.0, 0.0)
 
@@ -87,3 +96,10 @@ def test_a_prompt_read_in_a_requests_last_step_counts_for_it():
 def test_requests_without_decode_time_are_counted_as_they_are():
     one = np.array([1.0, 1.0])
     assert step_points.decode_load(one, one, one, one, accept_length=1.0) == DecodeLoad(2.0, 0.0)
+
+
+def test_only_timed_requests_are_asked_what_they_shared():
+    first, last, one = np.array([0.0, 1.0, 2.5]), np.array([3.0, 3.0, 4.0]), np.array([21.0, 21.0, 21.0])
+    timed = np.array([False, True, False])  # one keeps the place before the window, one was running when it closed
+    seen = step_points.decode_load(first, last, one, one, accept_length=1.0, timed=timed)
+    assert seen.batch == pytest.approx((2 + 2 + 0.5) / 2) and seen.prefill == pytest.approx(21 / 20)

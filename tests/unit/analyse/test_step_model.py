@@ -4,7 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analyse import crossover, load_simulation, multiple_comparisons, results, step_model, step_points
+from runners.analyse import (
+    crossover,
+    forecast_models,
+    kept_out,
+    load_simulation,
+    multiple_comparisons,
+    results,
+    step_model,
+    step_points,
+)
 from runners.claims import named_values, next_steps
 from runners.core.errors import UserError
 from runners.measure import gates
@@ -35,8 +44,10 @@ def made(noise=0.0, ks=(0, 1, 3), levels=(1, 4, 16), contexts=(60, 400)):
                 step *= np.exp(noise * rng.standard_normal())
                 names = ("base" if not k else f"k{k}", "vllm", "none" if not k else "eagle3", k, f"w{n}", c)
                 shape = [REQUESTS[c], c, load.prompt, OUTPUT, float(context), seen.batch, seen.prefill]
-                rows.append([*names, "d" if k else "", *shape, step, 1.0 if not k else 1.0 + 0.4 * k, 0.02])
-    return pd.DataFrame(rows, columns=step_points.COLUMNS)
+                rows.append([*names, "d" if k else "", *shape, step, np.nan, 1.0 if not k else 1.0 + 0.4 * k, 0.02])
+    points = pd.DataFrame(rows, columns=step_points.COLUMNS)
+    plain = points[points.k == 0].set_index(["workload", "concurrency"]).step_ms
+    return points.assign(plain_ms=plain.reindex(list(zip(points.workload, points.concurrency, strict=True))).to_numpy())
 
 
 def test_the_model_finds_the_coefficients_it_was_made_of():
@@ -59,9 +70,11 @@ def test_the_letters_of_a_stored_forecast_stay_as_they_are():
     assert two.vector().tolist() == list(range(11))
 
 
-def test_it_forecasts_a_concurrency_it_has_not_seen():
-    _, scores = step_model.held_out(made(noise=0.02), 4)
-    assert len(scores) == 4 and scores.error.abs().median() < 0.05 and scores.error.abs().max() < 0.1
+def test_it_says_what_a_step_costs_at_a_concurrency_it_has_not_seen():
+    scores = kept_out.costs(made(noise=0.02), (kept_out.CONCURRENCY,))
+    middle = scores[scores.concurrency == 4]
+    errors = (middle.r / middle[forecast_models.STEP_MODEL] - 1).abs()
+    assert len(middle) == 4 and errors.median() < 0.05 and errors.max() < 0.1
 
 
 def test_each_drafter_has_its_own_cost():
@@ -77,6 +90,9 @@ def test_each_drafter_has_its_own_cost():
 def test_what_one_context_cannot_separate_is_zero():
     found = step_model.fit(made(ks=(0, 3), contexts=(60,))).coefficients
     assert found.attention == 0 == found.draft_attention
+    rows = made(ks=(0, 3))
+    found = step_model.fit(rows[(rows.k == 0) | (rows.workload == "w0")]).coefficients
+    assert found.attention > 0 == found.draft_attention  # only plain steps were measured at two contexts
     # With one K what a speculative step costs whatever K is a part of the drafter's pass.
     assert found.speculative == 0 and found.draft_pass[0] == pytest.approx(1.2 + 0.7 / 3, rel=0.1)
 
@@ -88,9 +104,9 @@ def test_too_few_points_are_refused():
     assert (
         step_model.models(crossover.points(empty, empty)) == {}
         and crossover.curves({}).empty
-        and crossover.score({}).empty
+        and kept_out.of_engines({}).empty
     )
-    assert "not measured here" in forecasts_chapter.held_out_sentence(crossover.score({}))
+    assert "not measured here" in forecasts_chapter.kept_out_sentence(kept_out.of_engines({}).assign(runs=""))
 
 
 def test_speculation_stops_paying_where_the_accept_length_meets_break_even():

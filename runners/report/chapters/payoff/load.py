@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import crossover, forecasts, results, step_model, sweeps
-from runners.claims import named_values, next_steps
+from runners.analyse import crossover, forecasts, kept_out, results, step_model, sweeps
+from runners.claims import named_values, next_steps, reproduction
+from runners.core import paths
 from runners.profiles import load as profiles_load
 from runners.profiles.latency import LatencyLimits
 from runners.report import examples
@@ -21,7 +22,7 @@ class Data:
     requests: pd.DataFrame
     pairs: pd.DataFrame  # examples.beside_base
     models: step_model.Models  # the step model of each engine, with its points
-    held_out: pd.DataFrame  # speed-ups of one concurrency forecast from the others
+    kept_out: pd.DataFrame  # kept_out.COLUMNS and runs: forecasts of cells that the models had not seen
     ahead: pd.DataFrame  # forecasts made before measuring, of the profile and of its sweeps
     swept: sweeps.Sweeps
     limits: LatencyLimits | None
@@ -47,16 +48,27 @@ def load(runs: str | Path, profile: str) -> Data:
     """Read a profile's runs and its sweeps, and fit the step model; empty where nothing was measured."""
     cells, requests = results.cells(runs, profile), results.requests(runs, profile)
     measured = crossover.points(cells, requests, crossover.drafters(profile))
-    plan = profiles_load.load_if_known(profile)
+    swept, plan = sweeps.Sweeps(runs, profile), profiles_load.load_if_known(profile)
     return Data(
         cells,
         results.cells(runs, profile, loads=("closed", "open")),
         requests,
         examples.beside_base(cells),
         step_model.models(measured),
-        crossover.score(measured),
-        pd.concat([forecasts.scored(runs, name) for name in (profile, sweeps.profile_of(profile))]),
-        sweeps.Sweeps(runs, profile),
+        _kept_out(runs, profile, measured, swept),
+        pd.concat([forecasts.scored(runs, name) for name in (profile, swept.profile)], ignore_index=True),
+        swept,
         plan.workload.latency_limits if plan else None,
         next_steps.ranked(named_values.of(runs, profile)),
     )
+
+
+def _kept_out(runs: str | Path, profile: str, measured: dict[str, pd.DataFrame], swept: sweeps.Sweeps) -> pd.DataFrame:
+    """Kept-out cells of these runs, of their sweeps and, for the published ones, of the same profile elsewhere."""
+    parts = {profile: kept_out.of_engines(measured), swept.profile: kept_out.of_engines(swept.points)}
+    parts[f"{swept.profile} from {profile}"] = kept_out.of_other_runs(swept.points, measured)
+    if paths.runs_root(runs) == paths.PUBLISHED_RUNS:
+        for side in reproduction.sides(runs, profile)[1:]:
+            parts[f"{profile}, {side.name}"] = kept_out.of_engines(side.points)
+    filled = [part.assign(runs=name) for name, part in parts.items() if len(part)]
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=[*kept_out.COLUMNS, "runs"])
