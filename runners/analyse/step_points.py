@@ -92,17 +92,18 @@ def _decode_loads(cells: pd.DataFrame, requests: pd.DataFrame) -> list[DecodeLoa
     columns = ["first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
     known = all(c in good for c in columns)
     # Requests before and after the window are company for those in it; what is asked is what the timed ones shared.
-    roles = good["role"].fillna("timed") if "role" in good else pd.Series("timed", index=good.index)
-    good = good.assign(timed=roles == "timed")
-    by_key = {key: part[[*columns, "timed"]].dropna() for key, part in good.groupby("key")} if known else {}
+    roles = good["role"] if "role" in good else pd.Series(metrics.TIMED, index=good.index)
+    good = good.assign(timed=roles.isna() | (roles == metrics.TIMED))
+    good = good.dropna(subset=columns) if known else good.iloc[:0]
+    figures, timed = good[columns if known else []].to_numpy(float), good["timed"].to_numpy(bool)
+    rows_of = good.groupby("key").indices  # arrays, not a frame a cell: every report asks for hundreds of cells
     loads = []
     for r in cells.itertuples():
-        part = by_key.get(r.key)
-        if part is None or not part.timed.any():
+        rows = rows_of.get(r.key, np.empty(0, int))
+        if not timed[rows].any():
             loads.append(DecodeLoad(float(r.concurrency if pd.isna(r.capped_at) else r.capped_at), 0.0))
         else:
-            figures = (part[c].to_numpy(float) for c in columns)
-            loads.append(decode_load(*figures, r.al, timed=part.timed.to_numpy(bool)))
+            loads.append(decode_load(*figures[rows].T, r.al, timed=timed[rows]))
     return loads
 
 

@@ -49,7 +49,7 @@ def test_the_same_figures_agree_and_what_one_side_lacks_is_left_out(two):
     assert len(ratios) and "vllm-ngram" not in set(ratios.configuration)
     table = reproduction_chapter.machine_table(found)
     assert list(table.runs) == ["this report", "other-box"] and table.iloc[0]["from this report"] == ""
-    assert "%" in table.iloc[1]["from this report"] and "%" in table.iloc[1]["own C=4 kept out"]
+    assert "%" in table.iloc[1]["from this report"] and "%" in table.iloc[1]["own, each C kept out"]
     assert set(table["new points, forecast before"]) == {"not measured here"}
     chart = str(reproduction_charts.agreement(reproduction.drawn(found)).to_dict())
     assert "other-box" in chart and "filled': False" not in chart
