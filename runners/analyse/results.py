@@ -14,6 +14,7 @@ import pandas as pd
 from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
+from runners.measure import campaign_record
 from runners.measure.ledger import Ledger, ledger_lines
 from runners.profiles.load import is_yaml_path, load, load_if_known
 from runners.profiles.profile import Profile
@@ -112,13 +113,8 @@ def cells(runs_root: str | Path, profile: str, loads: Collection[str] = ("closed
 
 
 def most_starts(runs_root: str | Path, profile: str) -> dict[str, int]:
-    """campaign -> the most starts that it may make, from the campaign.json files of a profile's runs."""
-    found = {}
-    for path in sorted(home(runs_root, profile).rglob("campaign*.json")):
-        noted = files.read_json(path, dict, "delete it: only how often the campaign may look is lost")
-        if isinstance(noted.get("most_starts"), int) and noted.get("id"):
-            found[str(noted["id"])] = noted["most_starts"]
-    return found
+    """campaign -> the most starts that it may make, from the campaign.json of a profile's runs."""
+    return {c.id: c.most_starts for c in campaign_record.load(home(runs_root, profile))}
 
 
 def ordered(frame: pd.DataFrame, then: list[str]) -> pd.DataFrame:

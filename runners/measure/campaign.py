@@ -11,7 +11,7 @@ from pathlib import Path
 from runners.core import paths, progress
 from runners.core.errors import UserError
 from runners.core.locks import alone
-from runners.measure import campaign_record, next_start, settings_check, visit
+from runners.measure import campaign_record, next_start, rate_sweep, settings_check, visit
 from runners.measure.campaign_record import Campaign
 from runners.measure.campaign_run import Judge, Plan, Run
 from runners.measure.estimate import Clock
@@ -64,6 +64,7 @@ def run(
         this.save()
         try:
             _measure(this, judge)
+            rate_sweep.measure(this)
             campaign.finished = True
         finally:
             this.save()

@@ -76,7 +76,8 @@ def settings_facts(profile: Profile, configuration: str, point: Point, preset: s
         "target": profile.target.file_sha256 or profile.target.path,
         "prompts": prompts.load(point.workload).sha256,
         "concurrency": point.concurrency,
-        "window_answers": point.requests,
+        # How many arrive in an open loop's window is chance.
+        "window_answers": point.requests if point.rate is None else None,
         "output_tokens": profile.output_tokens(preset),
         "temperature": profile.workload.temperature,
         "machine": provenance.machine_id(),

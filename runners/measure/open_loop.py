@@ -55,11 +55,11 @@ class Schedule:
         return sum(begin <= at < end for at in self.times)
 
 
-def schedule(profile: Profile, rate: float, seconds: float, seed: int) -> Schedule:
+def schedule(profile: Profile, preset: str | None, rate: float, seconds: float, seed: int) -> Schedule:
     """The arrivals of one window of `seconds`, with those before it and after it; the same for every configuration."""
     limits = profile.workload.latency_limits
     assert limits is not None, "an open loop has latency limits (profiles/schema.py)"
-    longest_s = (limits.ttft_ms + limits.tpot_ms * (profile.workload.output_tokens - 1)) / 1000
+    longest_s = (limits.ttft_ms + limits.tpot_ms * (profile.output_tokens(preset) - 1)) / 1000
     longest_s = max(longest_s, (limits.e2e_ms or 0.0) / 1000)
     # As many requests in flight as the rate leads to: that takes about as long as one answer.
     lead_s, drain_s = min(longest_s, seconds / 2), PATIENCE * longest_s
@@ -79,22 +79,21 @@ def wanted(profile: Profile, preset: str | None, rows: Sequence[dict[str, Any]])
     return [(workload, rate) for workload in profile.workload.prompt_sets for rate in rates(plan, rows, workload)]
 
 
-def longest_seconds(profile: Profile) -> float:
+def longest_seconds(profile: Profile, preset: str | None) -> float:
     """The longest that one configuration takes at one rate; about half of it where its answers keep the limits."""
     assert profile.workload.open_loop is not None, "only a profile with an open loop has rates"
-    plan = schedule(profile, 1.0, profile.workload.open_loop.seconds, seed=0)
+    plan = schedule(profile, preset, 1.0, profile.workload.open_loop.seconds, seed=0)
     return plan.window[1] + plan.drain_s
 
 
-def point(profile: Profile, workload: str, rate: float, *, campaign: str, start: int, block: int, repeat: int) -> Point:
-    """The point of a rate. All configurations are given the same one, so that they meet the same arrivals.
-
-    start, block: numbers in the campaign; repeat: the number of the block at this rate.
-    """
+def point(
+    profile: Profile, preset: str | None, workload: str, rate: float, *, campaign: str, start: int, repeat: int = 0
+) -> Point:
+    """The point of a rate. All configurations of a campaign are given the same arrivals in their `repeat`-th block."""
     assert profile.workload.open_loop is not None, "only a profile with an open loop has points of a rate"
     seconds = profile.workload.open_loop.seconds
-    seed = seed_of(campaign, workload, rate, block)
-    judged = schedule(profile, rate, seconds, seed).judged
+    seed = seed_of(campaign, workload, rate, repeat)
+    judged = schedule(profile, preset, rate, seconds, seed).judged
     # What its server is warmed up for: more requests than this at once are queued or new to it.
     concurrency = max(profile.workload.concurrencies)
     return Point(workload, concurrency, repeat, start, judged, rate=rate, seconds=seconds, seed=seed)
@@ -103,12 +102,9 @@ def point(profile: Profile, workload: str, rate: float, *, campaign: str, start:
 def measure_rate(context: CellContext, base_url: str, point: Point) -> Loop:
     """The open loop of a point with a rate."""
     assert point.rate is not None and point.seconds is not None
-    plan = schedule(context.profile, point.rate, point.seconds, point.seed)
-    # Every prompt of the set in turn, and other ones first in the next block.
-    prompt_set = context.prompt_sets[point.workload]
-    asked = prompt_set.take(len(prompt_set), point.repeat * point.requests)
-    jobs = context.jobs(asked, context.profile.workload.output_tokens)
-    return open_loop(base_url, jobs, plan.times, plan.window, plan.drain_s, context.profile.request_timeout_seconds)
+    plan = schedule(context.profile, context.preset, point.rate, point.seconds, point.seed)
+    timeout_s = context.profile.request_timeout_seconds
+    return open_loop(base_url, context.timed(point), plan.times, plan.window, plan.drain_s, timeout_s)
 
 
 def open_loop(

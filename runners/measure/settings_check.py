@@ -1,9 +1,11 @@
 """Rows that were measured with other settings than today's are set aside: they describe another configuration."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from runners.core import progress
-from runners.measure import cell_key
+from runners.measure import cell_key, open_loop
 from runners.measure.ledger import Ledger
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
@@ -15,7 +17,7 @@ def set_aside(profile: Profile, runs: Path) -> None:
         ledger = Ledger(runs / profile.name / name)
         if not ledger.cells_path.is_file():
             continue
-        moved = ledger.set_aside(current(profile, name))
+        moved = ledger.set_aside(current(profile, name) | current_open(profile, name, ledger.rows()))
         if moved:
             progress.say(f"{name}: {moved} cells were measured with other settings; they are in cells.old.jsonl now")
 
@@ -28,4 +30,19 @@ def current(profile: Profile, name: str) -> set[str]:
         for w in profile.configuration(name).prompt_sets or workload.prompt_sets
         for c in workload.concurrencies
         for preset_name, preset in workload.presets.items()
+    }
+
+
+def current_open(profile: Profile, name: str, rows: Sequence[dict[str, Any]]) -> set[str]:
+    """The settings of its open loops as the profile is now, at the rates of the rows: shares of a saturation give
+    another rate in each campaign.
+    """
+    if profile.workload.open_loop is None:
+        return set()
+    rates = {(r["workload"], r["rate"], r["depth"]) for r in rows if r.get("load") == "open"}
+    known = [(w, rate, preset) for w, rate, preset in rates if preset in profile.workload.presets]
+    return {
+        cell_key.settings(profile, name, open_loop.point(profile, preset, w, rate, campaign="", start=0), preset)
+        for w, rate, preset in known
+        if w in profile.workload.prompt_sets
     }

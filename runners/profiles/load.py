@@ -43,7 +43,9 @@ def _rename_former_keys(content: dict[str, Any]) -> None:
 
 
 def _extended(content: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The profile named by `extends` with this one's keys over it; configurations and training are not inherited."""
+    """The profile named by `extends` with this one's keys over it. Configurations, training and the open loop (which
+    names configurations and presets) are not inherited.
+    """
     parent = str(content["extends"])
     place = paths.PROFILES / f"{parent}.yaml"
     if not place.is_file():
@@ -53,6 +55,7 @@ def _extended(content: dict[str, Any], path: Path) -> dict[str, Any]:
         raise UserError(f"Profile {path.name}: `extends: {parent}` extends another profile itself; name that one.")
     for key in ("configurations", "training"):
         base.pop(key, None)
+    base["workload"].pop("open_loop", None)
     merged = base | content
     for key in ("drafters", "engines", "workload", "gates"):
         if key in base and key in content:

@@ -90,6 +90,10 @@ class Profile(Strict):
             if set(preset.leave_out) >= set(self.configurations):
                 raise ValueError(f"preset `{preset_name}`: `leave_out` leaves no configuration to measure")
         tokens = [self.workload.output_tokens, *(p.output_tokens or 0 for p in self.workload.presets.values())]
+        open_loop = self.workload.open_loop
+        unknown = sorted(set(open_loop.leave_out) - set(self.configurations)) if open_loop else []
+        if unknown:
+            raise ValueError(f"`open_loop`: `leave_out` names `{unknown[0]}`, which is no configuration")
         longest = self.target.context_length - max(tokens)
         for prompt_set in self.workload.prompt_sets:
             context = prompt_set.partition("@")[2]

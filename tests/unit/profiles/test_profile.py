@@ -76,6 +76,10 @@ def changed(tmp_path, change):
             lambda c: c["workload"].update(open_loop={"presets": ["deep"]}),
             r"`open_loop`: `presets` names `deep`, which is none of \['full', 'quick'\]",
         ),
+        (
+            lambda c: c["workload"].update(open_loop={"leave_out": ["x"]}),
+            r"`open_loop`: `leave_out` names `x`, which is no configuration",
+        ),
         (lambda c: c["workload"].pop("latency_limits"), r"`open_loop` needs `latency_limits`"),
         (
             lambda c: c["workload"]["latency_limits"].update(attainment=1.5),
