@@ -49,12 +49,17 @@ def request_metrics(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def decode_tpot(cells: pd.DataFrame, requests: pd.DataFrame) -> pd.Series:
-    """Milliseconds per decode token of each cell: all decode time over all decode tokens of its timed requests.
+    """Milliseconds per decode token of each cell: all decode time over all decode tokens.
 
-    A ratio of sums, as the accept length is, so that AL / r is exactly the decode speed-up. The ledger's median where
-    there are no requests to sum. Float series on the cells' index.
+    A ratio of sums, as the accept length is, so that AL / r is exactly the decode speed-up. Of the window, where the
+    row has its sums (speeds.decoding); else of the timed requests; else the ledger's median. Float series on the cells'
+    index.
     """
     sums = request_metrics(requests).groupby("key")[["decode_s", "decode_tokens"]].sum()
     own = sums.reindex(cells["key"])
     tpot = (1000 * own.decode_s / own.decode_tokens).where(own.decode_tokens > 0)
-    return pd.Series(tpot.to_numpy(dtype=float), index=cells.index).fillna(cells["tpot_ms_p50"].astype(float))
+    found = pd.Series(tpot.to_numpy(dtype=float), index=cells.index).fillna(cells["tpot_ms_p50"].astype(float))
+    if "decode_tokens" not in cells:
+        return found
+    seconds, tokens = cells["decode_seconds"].astype(float), cells["decode_tokens"].astype(float)
+    return (1000 * seconds / tokens).where(tokens > 0).fillna(found)

@@ -33,7 +33,7 @@ EXTRA = [
     "depth", "attempt", "running_peak", "capped_at", "equal_prefix_share", "reference_share",
     "distinct_bigram_ratio", "neighbour_cores", "steal_share", "machine_gflops", "client_cpu_us_per_token",
     "output_tokens_per_request", "warm_up_requests", "simulated", "round",
-    "campaign", "start", "block", "order", "load", "rate", "occupancy",
+    "campaign", "start", "block", "order", "load", "rate", "occupancy", "decode_seconds", "decode_tokens",
 ]  # fmt: skip
 REQUEST_COLUMNS = [
     "configuration", "key", "attempt", "prompt_id", "intended_s", "sent_s", "first_token_s",

@@ -34,7 +34,7 @@ from runners.report.chapters.verdict import summary
 AFTER_S = 75.0  # of analysis and book, before they were timed here
 LEAST_S = 60.0  # a budget that installing has used up still measures something
 # What an engine spends loading and answering; the rest of a report is our own.
-ENGINE_WORK = ("start", "warm-up", "cell")
+ENGINE_WORK = ("start", "cell")
 # Each signal to Snakemake's group and how long to wait for it to end before the next one (None: as long as it takes).
 STOP_SIGNALS = ((signal.SIGINT, 20), (signal.SIGTERM, 10), (signal.SIGKILL, None))
 ERROR_LINE = re.compile(r"([\w.]*(?:Error|Exception|Unavailable)): (.+)")

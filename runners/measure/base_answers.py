@@ -9,6 +9,8 @@ import pandas as pd
 from runners.measure.client import TIMED, Result
 from runners.measure.ledger import Ledger
 
+SHORTEST_CUT = 40  # characters
+
 
 @dataclass(frozen=True)
 class Text:
@@ -31,19 +33,29 @@ class Sample:
 class BaseAnswers:
     """The base's answers by prompt, and by point (workload, C)."""
 
-    texts: dict[str, list[Text]] = field(default_factory=dict)  # prompt id -> its distinct answers in full
+    full: dict[str, list[Text]] = field(default_factory=dict)  # prompt id -> its distinct answers in full
+    cut: dict[str, Text] = field(default_factory=dict)  # prompt id -> the longest answer that was cut
     samples: dict[tuple[str, int], list[Sample]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def texts(self) -> dict[str, list[Text]]:
+        """prompt id -> what to compare with: answers in full, or the longest one that was cut where there is none."""
+        return {prompt: [text] for prompt, text in self.cut.items()} | self.full
 
     def add(self, workload: str, concurrency: int, results: Sequence[Result]) -> None:
         """One cell that passed its own gates: two wrong engines must not confirm each other."""
         for r in results:
-            # Only answers in full: a text cut after a word would be "equal" to anything that begins with that word.
-            if r.error is None and r.role == TIMED:
+            if r.error is not None:
+                continue
+            if r.role == TIMED:
                 self._add(workload, concurrency, Sample(r.prompt_id, r.text, r.output_tokens), r.finish_reason)
+            # A text cut after a word would be "equal" to anything that begins with that word.
+            elif len(r.text) >= max(SHORTEST_CUT, len(self.cut.get(r.prompt_id, Text("")).text) + 1):
+                self.cut[r.prompt_id] = Text(r.text)
 
     def _add(self, workload: str, concurrency: int, sample: Sample, finish_reason: str | None) -> None:
         self.samples[workload, concurrency].append(sample)
-        text, known = Text(sample.text, finish_reason == "stop"), self.texts.setdefault(sample.prompt_id, [])
+        text, known = Text(sample.text, finish_reason == "stop"), self.full.setdefault(sample.prompt_id, [])
         if text not in known:
             known.append(text)
 

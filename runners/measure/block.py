@@ -41,7 +41,6 @@ def measure(
     seen: dict[str, Observation] = {}
     for alive in order:
         pool.only(alive)
-        _warm_up(alive, point.concurrency)
         label = points.label(alive.name, point)
         progress.emit("cell", label=label, state="begins", configuration=alive.name)
         seen[alive.name] = observe(alive.context, alive.server, point)
@@ -54,6 +53,8 @@ def measure(
         row = judged_row(alive.context, point, place, seen[alive.name])
         alive.context.ledger.append(row, seen[alive.name].results)
         rows.append(row)
+        if seen[alive.name].results and all(r.error for r in seen[alive.name].results) and alive.server.alive():
+            raise NoAnswer(alive.name, f"no answer at C={point.concurrency}: {seen[alive.name].results[0].error}")
         if row.status == "ok":
             _add_answers(sides, alive, point, seen[alive.name].results)
     return rows
@@ -62,16 +63,6 @@ def measure(
 def noisy(rows: Sequence[CellRow]) -> bool:
     """Did the machine spoil the block? Noise is no fault of a configuration: the block is measured once more."""
     return any(NOT_QUIET in reason for row in rows for reason in row.reasons or [])
-
-
-def _warm_up(alive: Alive, concurrency: int) -> None:
-    """Once a concurrency: engines compile and allocate for each batch size on first use."""
-    if concurrency not in alive.warm:
-        alive.warm.add(concurrency)
-        with progress.span("warm-up", configuration=alive.name):
-            failed = alive.context.warm_up(alive.server, concurrency)
-        if failed and alive.server.alive():
-            raise NoAnswer(alive.name, f"no answer in the warm-up at C={concurrency}: {failed}")
 
 
 def _add_answers(sides: Sequence[Alive], base: Alive, point: Point, results: Sequence[Result]) -> None:

@@ -58,7 +58,6 @@ def measured_row(context: CellContext, point: Point, place: Place, seen: Observa
         neighbour_cores=None if seen.attached else rounded(seen.neighbour_cores),
         steal_share=rounded(seen.steal_share),
         machine_gflops=rounded(context.machine_gflops, 1),
-        warm_up_requests=point.concurrency,
         gpu=seen.gpu,
         acceptance_source=counts.source if drafts else None,
     )

@@ -14,8 +14,7 @@ from runners.core.errors import UserError
 from runners.engines.registry import engine
 from runners.measure import reference_answers
 from runners.measure.base_answers import BaseAnswers, Text, of_ledger
-from runners.measure.client import Job, body, closed_loop
-from runners.measure.estimate import WARM_UP_TOKENS
+from runners.measure.client import Job, body
 from runners.measure.ledger import Ledger
 from runners.measure.machine_state import MachineState
 from runners.measure.window import ramp_lengths
@@ -28,7 +27,6 @@ from runners.profiles.schema import Configuration
 from runners.readers.records import Counters
 from runners.readers.registry import reader
 from runners.serve import model_files
-from runners.serve.running_server import RunningServer
 
 SETTLE_SECONDS = 5.0  # the longest wait for a server to come to rest
 
@@ -90,16 +88,6 @@ class CellContext:
             Job(p.id, body(model, list(p.messages), output_tokens, workload.temperature, extra, workload.ends))
             for p in to_send
         ]
-
-    def warm_up(self, server: RunningServer, concurrency: int) -> str | None:
-        """Short answers at a concurrency, so that the first timed request pays for nothing new.
-
-        Returns the first error when not one request was answered.
-        """
-        prompt_set = next(iter(self.prompt_sets.values()))
-        jobs = self.jobs(points.ramp_prompts(prompt_set, concurrency), WARM_UP_TOKENS)
-        loop = closed_loop(server.base_url, jobs, concurrency, self.profile.request_timeout_seconds)
-        return loop.results[0].error if all(r.error for r in loop.results) else None
 
     def ramp(self, point: Point) -> list[Job]:
         """The requests that keep the places before the window opens, short ones first."""

@@ -77,7 +77,7 @@ def settings_facts(profile: Profile, configuration: str, point: Point, preset: s
         "prompts": prompts.load(point.workload).sha256,
         "concurrency": point.concurrency,
         # How many arrive in an open loop's window is chance.
-        "window_answers": point.requests if point.rate is None else None,
+        "window": [point.requests, profile.preset(preset).window_seconds] if point.rate is None else None,
         "output_tokens": profile.output_tokens(preset),
         "temperature": profile.workload.temperature,
         "machine": provenance.machine_id(),

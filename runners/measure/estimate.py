@@ -9,8 +9,6 @@ from runners.profiles import points
 from runners.profiles.points import Comparison, Load
 from runners.profiles.profile import Profile
 
-WARM_UP_TOKENS = 8  # output tokens of a warm-up request
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -52,11 +50,12 @@ class Clock:
         return "earlier runs" if self.known() else "the profile's assumptions"
 
     def cell(self, configuration: str, load: Load) -> float:
-        """Expected seconds of one window with its ramp and its warm-up's share."""
-        c = load.concurrency
-        # The window's answers; those that are in flight when it opens and when it closes; the warm-up.
-        answers = self._preset.requests[c] + (c if c > 1 else 0) + c * WARM_UP_TOKENS / self._tokens
-        return answers * self._tokens / self._rate(configuration, load)
+        """Expected seconds of one window with its ramp."""
+        c, rate = load.concurrency, self._rate(configuration, load)
+        # In its time the window ends the answers that it is for and, where there are several streams, about C others.
+        window = (self._preset.requests[c] + (c if c > 1 else 0)) * self._tokens / rate
+        # Before it opens each request reads its prompt and makes some tokens: about a quarter of an answer's time.
+        return min(window, self._preset.window_seconds) + c * self._tokens / rate / 4
 
     def _rate(self, configuration: str, load: Load) -> float:
         """Output tokens a second of all streams together."""

@@ -68,7 +68,7 @@ def request_reasons(seen: Observation, context: CellContext, point: Point) -> li
     # Without a window there is nothing to be outside of: the loop's ramps are in its figures, as they always were.
     held = occupancy(seen.loop, point.concurrency)
     return [
-        gates.completed([r for r in seen.results if r.role != CUT], point.requests),
+        gates.completed(seen.results, min(point.requests, point.concurrency)),
         gates.produced_tokens(seen.results, seen.server_cores) if seen.death is None else None,
         gates.counted(answered, context.output_tokens, natural_ends=workload.ends == "natural"),
         gates.occupied(held, point.concurrency),

@@ -59,7 +59,12 @@ def observe(context: CellContext, server: RunningServer, point: Point) -> Observ
     ramp, jobs = context.ramp(point), context.timed(point)
     slot = slot_field(profile, context.name, point.concurrency)
     timeout_s = profile.request_timeout_seconds
-    return watched(context, server, lambda: closed_window(server.base_url, ramp, jobs, point.requests, timeout_s, slot))
+    longest_s = profile.preset(context.preset).window_seconds
+    return watched(
+        context,
+        server,
+        lambda: closed_window(server.base_url, ramp, jobs, point.requests, longest_s, timeout_s, slot),
+    )
 
 
 def watched(context: CellContext, server: RunningServer, load: Callable[[], Loop]) -> Observation:
@@ -67,7 +72,7 @@ def watched(context: CellContext, server: RunningServer, load: Callable[[], Loop
 
     Inside the timed loop only the gauges are polled; counters are read before and after it.
     """
-    # The warm-up's last step must be in `before`, or it would count as the cell's.
+    # The last step of what ran before must be in `before`, or it would count as the cell's.
     before = context.settled_counters(server.base_url)
     neighbours = NeighbourMonitor(lambda: _own_cpu_seconds(server))
     peak = PeakRunning(lambda: getattr(context.counters(server.base_url), "running", None))

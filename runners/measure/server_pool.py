@@ -33,7 +33,6 @@ class Alive:
     ready_seconds: float
     stack: ExitStack = field(repr=False)
     frozen: bool = False
-    warm: set[int] = field(default_factory=set)  # concurrencies that it was warmed up for
 
 
 class ServerPool:

@@ -1,9 +1,10 @@
 """A cell's speeds from the client's time stamps, as its row holds them.
 
 Inside the window tokens count by their own arrival, whatever request they belong to. Latencies are those of the timed
-requests that were answered in full: TTFT and end-to-end latency from when a request was intended, TPOT after its first
-token. ITL is the time between two chunks of a stream, as vLLM's benchmark has it (benchmarks/serve.py): where a chunk
-holds several accepted tokens it is longer than TPOT.
+requests: TTFT and end-to-end latency from when a request was intended, TTFT also of those that were cut, TPOT after the
+first token. Where no answer ended in the window, its TPOT is all decode time over all decode tokens in it. ITL is the
+time between two chunks of a stream, as vLLM's benchmark has it (benchmarks/serve.py): where a chunk holds several
+accepted tokens it is longer than TPOT.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from runners.measure.client import TIMED, Loop, Result
+from runners.measure.client import CUT, TIMED, Loop, Result
 
 PERCENTILES = (50, 95, 99)
 
@@ -22,6 +23,7 @@ def speeds(loop: Loop) -> dict[str, Any]:
     Names and units are those of cell_row.CellRow.
     """
     answered = [r for r in loop.results if r.role == TIMED and r.error is None and r.output_tokens]
+    begun = [r for r in loop.results if r.role in (TIMED, CUT) and r.error is None and r.intended_s > 0]
     per_token = [seconds for r in answered if (seconds := seconds_per_token(r)) is not None]
     prompts = [r.prompt_tokens for r in answered if r.prompt_tokens is not None]
     sources = {r.count_source for r in answered}
@@ -29,6 +31,8 @@ def speeds(loop: Loop) -> dict[str, Any]:
     tokens = sum(tokens_in(r, begin, end) for r in loop.results if r.error is None)
     every = sum(int(r.output_tokens or 0) for r in loop.results)
     decode_s, decode_tokens = decoding(loop.results, begin, end)
+    if not per_token and decode_tokens and decode_s > 0:
+        per_token = [decode_s / decode_tokens]
     return {
         "context_tokens": rounded(np.mean(prompts), 1) if prompts else None,
         "output_tokens": tokens,
@@ -37,7 +41,7 @@ def speeds(loop: Loop) -> dict[str, Any]:
         "output_tokens_per_second": rounded(tokens / (end - begin), 3) if tokens and end > begin else None,
         # Medians, so that one request that waited for a neighbour does not speak for the cell.
         "stream_tokens_per_second_p50": rounded(1 / np.median(per_token), 3) if per_token else None,
-        **_percentiles("ttft_ms", [r.first_token_s - r.intended_s for r in answered if r.first_token_s is not None]),
+        **_percentiles("ttft_ms", [r.first_token_s - r.intended_s for r in begun if r.first_token_s is not None]),
         **_percentiles("tpot_ms", per_token),
         **_percentiles("itl_ms", [float(gap) for r in answered for gap in np.diff(r.token_s)]),
         **_percentiles("e2e_ms", [r.last_token_s - r.intended_s for r in answered if r.last_token_s is not None]),
@@ -77,7 +81,7 @@ def occupancy(loop: Loop, concurrency: int) -> float | None:
         return None
     begin, end = loop.window
     held = sum(
-        max(0.0, min(end, end if r.last_token_s is None or r.role == "cut" else r.last_token_s) - max(begin, r.sent_s))
+        max(0.0, min(end, end if r.last_token_s is None or r.role == CUT else r.last_token_s) - max(begin, r.sent_s))
         for r in loop.results
     )
     return held / (end - begin) / concurrency

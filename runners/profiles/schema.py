@@ -213,6 +213,7 @@ class Preset(Strict):
     rounds: int = Field(default=1, ge=1)  # most starts of a comparison
     repeats: dict[int, Annotated[int, Field(ge=1)]]  # blocks of one start, by concurrency
     requests: dict[int, Annotated[int, Field(ge=1)]]  # answers that end inside one window, by concurrency
+    window_seconds: float = Field(default=30, gt=0)  # a window closes then, however many answers have ended
     minutes: float | None = Field(default=None, gt=0)  # what a whole report may take; None: all starts are made
     prompts: int | None = Field(default=None, ge=1)  # prompts of each set that are timed; None: all but the ramp's
     output_tokens: int | None = Field(default=None, ge=2)  # instead of the workload's
