@@ -278,8 +278,11 @@ def test_a_program_that_is_not_there_never_ends_a_campaign(tmp_path):
         assert status["status"] == "not measured here" and "/nowhere/python: No such file" in status["reason"]
 
 
-def test_a_server_without_answers_is_given_up_in_its_warm_up(tmp_path):
-    p = made(tmp_path, {"hang": True}, workload__concurrencies=[1], request_timeout_seconds=1)
+def test_a_server_without_answers_is_given_up_after_two_starts(tmp_path):
+    p = made(tmp_path, {"hang": True}, workload__concurrencies=[1, 4], request_timeout_seconds=1)
     run(p, tmp_path, "base")
-    (row,) = rows_of(tmp_path, "base")
-    assert row["status"] == "void" and "no answer in the warm-up at C=1: no byte for 1 s" in row["reasons"][0]
+    rows = rows_of(tmp_path, "base")
+    assert all(r["status"] == "void" for r in rows) and "stall: no token" in " ".join(rows[0]["reasons"])
+    assert {r["concurrency"] for r in rows} == {1, 4}, "what it did not come to is void with the reason"
+    status = json.loads((tmp_path / "fake" / "base" / "status.json").read_text())
+    assert status["status"] == "not measured here" and "no byte for 1 s" in status["reason"]

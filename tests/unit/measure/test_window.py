@@ -1,5 +1,6 @@
 """The window of the steady state: what is sent, what counts, what is cut."""
 
+import numpy as np
 import pytest
 
 from runners.measure import speeds, token_times, window
@@ -12,6 +13,14 @@ def test_ramp_lengths_are_the_ages_of_a_steady_state():
     lengths = window.ramp_lengths(16, 64)
     assert len(lengths) == 16 and min(lengths) == 8 and max(lengths) == 60 and lengths == sorted(lengths)
     assert window.ramp_lengths(2, 4) == [4, 4], "never longer than an answer"
+
+
+def test_a_window_ends_behind_the_burst_of_a_step():
+    steps = np.array([1.0, 1.001, 1.002, 2.0, 2.001, 2.002, 3.0])
+    assert window.burst_end(steps, 1.0, 1.0) == pytest.approx(1.002)
+    assert window.burst_end(steps, 1.5, 1.0) == pytest.approx(1.5), "no token follows at once"
+    flood = np.arange(0, 10, 0.01)
+    assert window.burst_end(flood, 5.0, 0.5) <= 5.5, "where tokens come all the time, no further than a step"
 
 
 def request(role, sent, token_s, counts=None, **more):
