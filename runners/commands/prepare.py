@@ -5,6 +5,7 @@ import argparse
 from runners.commands import arguments
 from runners.core.errors import EngineUnavailable
 from runners.engines import environments
+from runners.measure import cell_context
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.serve import model_files
@@ -27,7 +28,7 @@ def setup(profile: Profile, only: list[str] | None) -> int:
     return 0
 
 
-def prepare_report(profile: Profile, only: list[str] | None) -> None:
+def prepare_report(profile: Profile, preset: str | None, only: list[str] | None) -> None:
     """Check ports and make environments and model before a report: a wrong path must not end hours of measuring.
 
     Raises UserError for a missing or wrong file, a port in use, a reference model that cannot be set up, and for an
@@ -54,6 +55,7 @@ def prepare_report(profile: Profile, only: list[str] | None) -> None:
         environments.ensure("reference", say)
     for drafter in dict.fromkeys(c.drafter for c in chosen.values()):
         model_files.files(profile, drafter, say)
+    cell_context.reference_texts(profile, preset, profile.workload.prompt_sets)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

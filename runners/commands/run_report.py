@@ -96,7 +96,7 @@ def report(run: ReportRun, dry_run: bool = False) -> int:
         show_plan.show(run.profile, run.preset, run.runs)
         return _snakemake(run, ["--dry-run", "--quiet", "rules", *force], None).wait()
     run.runs.mkdir(parents=True, exist_ok=True)
-    prepare_report(run.profile, run.only)
+    prepare_report(run.profile, run.preset, run.only)
     forecast = forecasts.write(run.profile, run.preset, run.runs)
     if forecast:
         print(f"{forecast} speed-ups are forecast before anything is measured ({forecasts.FILE})", flush=True)

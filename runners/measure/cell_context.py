@@ -140,7 +140,7 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> Cell
         prompt_sets,
         reader(chosen.engine),
         request_fields=dict(engine(chosen.engine).request_fields),
-        reference_texts=_reference_texts(profile, preset, prompt_sets),
+        reference_texts=reference_texts(profile, preset, prompt_sets),
         base=base,
         base_answers=of_ledger(Ledger(runs / profile.name / base))
         if base is not None and base != name
@@ -149,8 +149,10 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> Cell
     )
 
 
-def _reference_texts(profile: Profile, preset: str | None, prompt_sets: dict[str, PromptSet]) -> dict[str, list[Text]]:
-    """The reference model's answer to every prompt that may be timed; none where the profile compares with none."""
+def reference_texts(profile: Profile, preset: str | None, names: Iterable[str]) -> dict[str, list[Text]]:
+    """The reference model's answer to every prompt of these sets that may be timed; none where the profile compares
+    with none. They are made once a machine: minutes, which must not fall into a campaign.
+    """
     # Its answers are greedy: nothing to compare sampled ones with.
     if profile.gates.equal_to_reference_floor is None or profile.workload.temperature > 0:
         return {}
@@ -159,7 +161,7 @@ def _reference_texts(profile: Profile, preset: str | None, prompt_sets: dict[str
         raise UserError(
             f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder."
         )
-    needed = {p.id: p for prompt_set in prompt_sets.values() for p in points.timed_pool(profile, prompt_set)}
+    needed = {p.id: p for name in names for p in points.timed_pool(profile, prompts.load(name))}
     with progress.span("reference"):
         found = reference_answers.answers(folder, needed.values(), profile.output_tokens(preset), progress.say)
     return {prompt: [Text(text)] for prompt, text in found.items()}
