@@ -20,6 +20,9 @@ from runners.engines.registry import all_engines
 from runners.profiles.load import load
 
 LEVELS = [1, 4, 16, 64, 128]
+AT_ONCE = [
+    "  servers_at_once: 1       # CHECK: 2 where the memory holds base and another one; then a start decides much more"
+]
 
 
 def write(name: str, target: str | None = None, drafter: str | None = None, pythons: list[str] | None = None) -> int:
@@ -75,10 +78,11 @@ def _hardware(found: list[gpus.Gpu]) -> list[str]:
     memory = psutil.virtual_memory().total / 2**30
     if not found:
         what = f"{os.cpu_count()} CPU cores, {memory:.0f} GiB of memory; no GPU was found"
-        return ["hardware:", f"  description: {what}", f"  cpu_cores: {os.cpu_count()}"]
+        return ["hardware:", f"  description: {what}", f"  cpu_cores: {os.cpu_count()}", *AT_ONCE]
     return [
         "hardware:",
         f"  description: {len(found)} x {found[0].name}, driver {found[0].driver}, {memory:.0f} GiB of host memory",
+        *AT_ONCE,
         f"  gpus: {len(found)}",
         f"  gpu_name: {found[0].name}",
         f"  gpu_memory_gib: {found[0].memory_gib:.0f}",
@@ -167,15 +171,19 @@ def _workload(gpu: bool) -> list[str]:
     def row(value) -> str:
         return "{" + ", ".join(f"{c}: {value(c)}" for c in levels) + "}"
 
-    requests = row(lambda c: max(4, 2 * c))
+    requests = row(lambda c: max(2, c // (2 if gpu else 4)))
+    # Between servers of one GPU box a comparison takes a start of each side, and a start is long.
+    limit = "" if gpu else "minutes: 20, "
     return [
         "workload:",
         "  prompt_sets: [chat, edit]   # with `mix: {chat: 0.7, edit: 0.3}` the verdict has an answer for the mix too",
         f"  output_tokens: {256 if gpu else 64}",
         f"  concurrencies: {levels}",
         "  presets:",
-        f"    quick: {{rounds: 1, repeats: {row(lambda c: 1)}, requests: {requests}}}",
-        f"    full: {{rounds: 3, repeats: {row(lambda c: 5)}, requests: {requests}}}",
+        "    # rounds: most starts of a comparison; repeats: blocks of one start; requests: answers of one window.",
+        "    # One start of each side decides nothing by itself: `full` pays for six.",
+        f"    quick: {{{limit}rounds: {1 if gpu else 3}, repeats: {row(lambda c: 1)}, requests: {requests}}}",
+        f"    full: {{rounds: 6, repeats: {row(lambda c: 2 if c <= 4 else 1)}, requests: {requests}}}",
         "budgets:                    # seconds a load phase may take before silence means a stall",
         *(f"  {kind}: {{default: 1800}}" for kind in offered()),
         "stall_seconds: 120",

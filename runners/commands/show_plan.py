@@ -86,10 +86,11 @@ def _print_totals(
         if profile.hardware.servers_at_once > 1
         else "one server fits at a time: a ratio takes a start of each side, and one start alone decides nothing"
     )
+    more = chosen.rounds - 1
+    then = f"then up to {more} more starts of what is still open, up to {minutes(total * more)} more; " if more else ""
     limit = f"at most {chosen.minutes:g} min in all" if chosen.minutes else "no limit of time"
     print(
-        f"{how}\nfirst pass about {minutes(total)}, of which {minutes(starts)} are server starts; then up to "
-        f"{chosen.rounds - 1} more starts of what is still open, up to {minutes(total * (chosen.rounds - 1))} more; "
+        f"{how}\nfirst pass about {minutes(total)}, of which {minutes(starts)} are server starts; {then}"
         f"{limit}; port 0 stands for any free port"
     )
 

@@ -11,7 +11,7 @@ from runners.commands import rehearse as rehearse_command
 from runners.core import acceptance_math
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
-from runners.measure import measure_configuration
+from runners.measure import campaign
 from runners.profiles.load import load
 from runners.report import book, publish, readme
 
@@ -37,8 +37,8 @@ def rehearsed(tmp_path_factory):
     place.write_text(yaml.safe_dump(content))
     profile = load(str(place))
     faulty = [name for name in profile.configurations if name.rsplit("-", 1)[-1] in rehearse_command.FAULTS]
-    for name in (*MEASURED, *faulty):
-        measure_configuration.configuration(profile, name, None, folder / "runs")
+    done = campaign.run(profile, None, folder / "runs", lambda: ([], 0), names=[*MEASURED, *faulty])
+    assert done.finished, "no fault ends a campaign"
     return profile, folder / "runs"
 
 

@@ -22,6 +22,10 @@ def test_a_new_profile_parses_and_says_what_to_check(profiles, monkeypatch, foun
     new_profile.write("my-box", drafter=str(profiles))
     profile, text = load("my-box"), (profiles / "my-box.yaml").read_text()
     assert profile.hardware.gpus == len(found or []) and "# CHECK" in text
+    assert profile.hardware.servers_at_once == 1
+    quick, full = profile.preset("quick"), profile.preset("full")
+    assert (quick.rounds, full.rounds) == ((1, 6) if found else (3, 6)), "one start decides nothing: full pays for six"
+    assert all(2 <= n <= max(2, c) for c, n in full.requests.items()) and set(full.repeats.values()) == {1, 2}
     assert {c.method for c in profile.configurations.values()} == {"none", "ngram", "eagle3"}
     with pytest.raises(UserError, match="exists already"):
         new_profile.write("my-box")

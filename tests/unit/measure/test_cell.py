@@ -215,9 +215,7 @@ def test_the_row_of_a_good_cell(tmp_path):
     assert row.reference_share is None
     assert (row.campaign, row.start, row.block, row.order) == ("20261201-120000", 1, 7, 1)
     assert row.settings == cell_key.settings(LAB, "vllm-eagle3-aligned", POINT, None)
-    assert (
-        row.key == cell_key.key(row.settings, PLACE) != cell_key.key(row.settings, dataclasses.replace(PLACE, block=8))
-    )
+    assert row.key == cell_key.key(row.settings, PLACE)
     assert row.depth == LAB.workload.default_preset and row.started_at == "2026-01-01T00:00:00+00:00"
 
 
