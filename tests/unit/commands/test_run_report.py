@@ -84,9 +84,10 @@ def test_an_estimate_takes_earlier_runs_where_there_are_any(tmp_path):
     written_run(tmp_path, p)
     clock = estimate.Clock(p, "quick", tmp_path)
     assert clock.known() and clock.basis() == "earlier runs" and clock.start("vllm-base") == 33.0
-    tokens, c = p.output_tokens("quick"), LOAD.concurrency
-    # Two tokens a second: the window's answers, those in flight at its ends, and a short warm-up.
-    expected = ((p.preset("quick").requests[c] + c) * tokens + c * estimate.WARM_UP_TOKENS) / 2
+    tokens, c, chosen = p.output_tokens("quick"), LOAD.concurrency, p.preset("quick")
+    # Two tokens a second: the window's answers and those in flight at its ends, or its longest time; and a ramp.
+    window = min((chosen.requests[c] + c) * tokens / 2, chosen.window_seconds)
+    expected = window + c * tokens / 2 / 4
     assert clock.cell("vllm-base", LOAD) == pytest.approx(expected)
 
 

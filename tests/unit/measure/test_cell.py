@@ -144,7 +144,7 @@ def sampled(tmp_path, profile=HOT):
 
 def test_at_a_temperature_no_texts_are_compared(tmp_path):
     hot = sampled(tmp_path)
-    hot.base_answers.texts["p"] = [Text("something else altogether")]
+    hot.base_answers.full["p"] = [Text("something else altogether")]
     found = compared(seen(to_base=[]), hot)
     assert found.to_base == [] == found.to_reference
     assert judge(found, hot, POINT) == []

@@ -57,7 +57,8 @@ def test_published_cells_have_settings_of_today(folder, monkeypatch):
     monkeypatch.setattr(provenance, "machine_id", lambda: provenance.identity(environment["hardware"]))
     monkeypatch.setattr(prompts, "load", load_prompts_once)
     published = {row["settings"] for row in rows}
-    lost = published - settings_check.current(profile, folder.name)
+    known = settings_check.current(profile, folder.name) | settings_check.current_open(profile, folder.name, rows)
+    lost = published - known
     if made_otherwise_today(profile, folder.name, environment):
         assert lost == published, "another drafter, but the same settings"
     else:
