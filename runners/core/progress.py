@@ -41,7 +41,7 @@ def quiet(text: str) -> None:
 
 @contextmanager
 def span(what: str, **facts: Any) -> Iterator[None]:
-    """Record how long a step takes, also when it fails. what: start, warm-up, cell, reference, analysis, book."""
+    """Record how long a step takes, also when it fails. what: start, cell, reference, analysis, book."""
     began = time.perf_counter()
     try:
         yield

@@ -69,8 +69,8 @@ def loads(profile: Profile, comparison: Comparison) -> list[Load]:
 
 
 def timed_pool(profile: Profile, prompt_set: PromptSet) -> list[Prompt]:
-    """The prompts that may be timed. The last ones of a set are the ramp's and the warm-up's, so that no prompt is
-    timed right after it was warmed up.
+    """The prompts that may be timed. The last ones of a set are the ramp's, so that no prompt is timed right
+    after it was read.
     """
     kept_back = min(max(profile.workload.concurrencies), len(prompt_set) // 2)
     return list(prompt_set.prompts[: len(prompt_set) - kept_back])
