@@ -196,6 +196,6 @@ def test_a_profile_written_back_is_the_same_profile(tmp_path, name):
 def test_a_profile_that_was_written_before_presets_had_their_name_still_loads(tmp_path):
     text = LAB.read_text()
     old = tmp_path / "old.yaml"
-    old.write_text(text.replace("  presets:", "  depths:").replace("default_preset", "default_depth"))
+    old.write_text(text.replace("\n  presets:", "\n  depths:").replace("default_preset", "default_depth"))
     assert "depths" in old.read_text()
     assert load.load(str(old)).workload == load.load("lab-cpu").workload
