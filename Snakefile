@@ -1,6 +1,6 @@
 # The whole pipeline as one graph: measure -> analyse -> book. `make report` runs it; it also runs by itself:
 #   snakemake --cores 2 --config profile=lab-cpu preset=quick runs=local
-# Each rule runs a notebook (notebooks/*.ipynb) through papermill; what a notebook calls is in runners/.
+# papermill runs the notebooks (notebooks/*.ipynb); what a notebook calls is in runners/.
 # Measuring is one step, a campaign: it chooses itself what to measure next (measure/campaign.py). What is measured is in
 # the ledgers, so a campaign that was interrupted goes on where it stopped.
 from runners.core import paths
@@ -18,6 +18,7 @@ HERE = (ROOT.relative_to(paths.ROOT) if ROOT.is_relative_to(paths.ROOT) else ROO
 WORK = f"build/steps/{profile.name}/{PRESET}"
 BOOK = "build/rehearsal/book" if profile.simulated else "build/book"
 ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims", "reproduction"]
+PAGES = [f"{HERE}/notebooks/{name}.ipynb" for name in (*ANALYSES, *(f"run_{c}" for c in CONFIGURATIONS))]
 EXECUTE = "papermill --log-level WARNING --no-progress-bar --kernel python3"
 
 
@@ -43,36 +44,21 @@ rule measure:
         ' && mkdir -p "$(dirname {params.published:q})" && cp {output:q} {params.published:q}'
 
 
-rule run_page:
+rule analyse:  # the chapters and run pages at once: they share one kernel, so nothing is imported or read twice
     input:
-        notebook=ancient("notebooks/run_configuration.ipynb"),
+        notebooks=ancient([f"notebooks/{name}.ipynb" for name in (*ANALYSES, "run_configuration")]),
         campaign=f"{WORK}/run_campaign.ipynb",
     output:
-        f"{HERE}/notebooks/run_{{configuration}}.ipynb",
-    wildcard_constraints:
-        configuration="(?!campaign).*",
-    shell:
-        EXECUTE + " {input.notebook} {output:q} -p profile {PROFILE:q} -p configuration {wildcards.configuration} -p runs {RUNS:q}"
-
-
-rule analyse:
-    input:
-        notebook=ancient("notebooks/{analysis}.ipynb"),
-        campaign=f"{WORK}/run_campaign.ipynb",
-    output:
-        f"{HERE}/notebooks/{{analysis}}.ipynb",
-    wildcard_constraints:
-        analysis="|".join(ANALYSES),
+        PAGES,
     params:
-        write=lambda w: "-p write True" if w.analysis == "verdict" else "",
+        configurations=" ".join(CONFIGURATIONS),
     shell:
-        EXECUTE + " {input.notebook} {output:q} -p profile {PROFILE:q} -p runs {RUNS:q} {params.write}"
+        "python -m runners analyse --profile {PROFILE:q} --runs {RUNS:q} --configurations {params.configurations}"
 
 
 rule book:
     input:
-        [f"{HERE}/notebooks/{a}.ipynb" for a in ANALYSES],
-        [f"{HERE}/notebooks/run_{c}.ipynb" for c in CONFIGURATIONS],
+        PAGES,
     output:
         f"{BOOK}/_build/html/index.html",
     shell:

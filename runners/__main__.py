@@ -42,6 +42,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "measure", "Measure the missing cells of one configuration.", "--configuration llamacpp-base"
         ),
         "serve": Command("serve_winner", "Start the configuration that the verdict chose.", "--use single_stream"),
+        "analyse": Command(
+            "analyse", "Execute the book's chapters on existing runs; nothing is measured.", "--runs local"
+        ),
         "book": Command("build_book", "Build the book from existing runs; nothing is measured.", "--runs local"),
         "read": Command("read_log", "Show what an existing log, /metrics text or /server_info says.", "server.log"),
         "compare": Command("compare", "Set two sets of runs side by side, ratio by ratio.", "published local"),

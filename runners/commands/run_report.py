@@ -37,7 +37,7 @@ LEAST_S = 60.0  # a budget that installing has used up still measures something
 ENGINE_WORK = ("start", "cell")
 # Each signal to Snakemake's group and how long to wait for it to end before the next one (None: as long as it takes).
 STOP_SIGNALS = ((signal.SIGINT, 20), (signal.SIGTERM, 10), (signal.SIGKILL, None))
-ERROR_LINE = re.compile(r"([\w.]*(?:Error|Exception|Unavailable)): (.+)")
+ERROR_LINE = re.compile(r"([\w.]*(?:Error|Exception|Unavailable)|error): (.+)")
 # These only say that a notebook or a step failed; the reason stands in an earlier line.
 WRAPPERS = ("PapermillExecutionError", "CalledProcessError", "WorkflowError")
 
@@ -206,7 +206,7 @@ def _reason(log: Path) -> str:
         found = ERROR_LINE.match(line)
         if found and not found[1].endswith(WRAPPERS):
             # Our own errors are whole sentences; any other needs its class to be understood.
-            return found[2][:400] if found[1].endswith(("UserError", "EngineUnavailable")) else line[:400]
+            return found[2][:400] if found[1].endswith(("error", "UserError", "EngineUnavailable")) else line[:400]
     return lines[-1][:400] if lines else "Snakemake printed nothing"
 
 

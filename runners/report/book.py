@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from runners.core import files, paths
+from runners.core import files, paths, progress
 from runners.core.errors import UserError
 from runners.core.format import SIMULATED
 from runners.measure.ledger import ledger_lines
@@ -200,7 +200,8 @@ def build(runs_root: Path, profile: str, out: Path) -> Path:
     shutil.rmtree(out / "_build", ignore_errors=True)
     command = [script, "build", tree, "--config", tree / CONFIG.name, "--toc", tree / "book" / "_toc.yml"]
     command += ["--path-output", out, "-W", "-n", "--keep-going", "--all"]
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=tree)
+    with progress.span("book"):
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=tree)
     log = out / "book.log"
     log.write_text(done.stdout + done.stderr, encoding="utf-8")
     index = out / "_build" / "html" / "index.html"
