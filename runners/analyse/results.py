@@ -14,6 +14,7 @@ import pandas as pd
 from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
+from runners.core.remember import remembered
 from runners.measure import campaign_record
 from runners.measure.ledger import Ledger, ledger_lines
 from runners.profiles.load import is_yaml_path, load, load_if_known
@@ -86,6 +87,7 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+@remembered
 def cells(runs_root: str | Path, profile: str, loads: Collection[str] = ("closed",)) -> pd.DataFrame:
     """One row a cell key, void cells included (`status`, `reasons`), sorted; empty with the same columns if none.
 
@@ -135,6 +137,7 @@ def ok(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame.status == "ok"]
 
 
+@remembered
 def requests(runs_root: str | Path, profile: str, configuration: str | None = None) -> pd.DataFrame:
     """One row a request of the attempt that `cells` chose; seconds from the cell's start.
 

@@ -16,6 +16,7 @@ from runners.analyse import acceptance, blocks, comparisons, inference, multiple
 from runners.analyse.blocks import Point
 from runners.analyse.comparisons import Data
 from runners.analyse.inference import Estimate
+from runners.core.remember import remembered
 
 MARGIN = 0.03  # what makes a difference in practice, where no profile says
 FIGURES = {"step_cost": blocks.STEP_COST, "decode_speed_up": blocks.DECODE, "speed_up": "throughput"}
@@ -42,6 +43,7 @@ def margin_of(cells: pd.DataFrame) -> float:
     return plan.practical_margin if plan else MARGIN
 
 
+@remembered
 def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, margin: float | None = None) -> pd.DataFrame:
     """One row (COLUMNS) a speculative configuration, workload and concurrency; workload "all" is the pool of all.
 

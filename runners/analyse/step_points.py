@@ -7,6 +7,7 @@ from runners.analyse import acceptance, comparisons, metrics, results
 from runners.analyse.blocks import DECODE, LENGTH, STEP_COST, Point
 from runners.analyse.comparisons import Data
 from runners.analyse.load_simulation import DecodeLoad
+from runners.core.remember import remembered
 from runners.profiles.methods import CHAINS
 
 POINT = ["configuration", "engine", "method", "k", "workload", "concurrency"]
@@ -16,6 +17,7 @@ COLUMNS += ["step_ms", "plain_ms", "tokens_per_step", "scatter"]
 SAME_STEP_S = 0.02  # first tokens of one step reach the client within this
 
 
+@remembered
 def points(cells: pd.DataFrame, requests: pd.DataFrame, groups: dict[str, str] | None = None) -> pd.DataFrame:
     """One row a point of one engine's plain and of its chained configurations (EAGLE-3, draft model): COLUMNS.
 

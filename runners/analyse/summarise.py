@@ -10,6 +10,7 @@ from scipy import stats
 from runners.analyse import acceptance, blocks, comparisons, inference, results
 from runners.analyse.inference import CAMPAIGNS, NOTHING
 from runners.analyse.metrics import METRICS
+from runners.core.remember import remembered
 
 POINT = ["workload", "concurrency"]
 NAMES = ["configuration", "engine", "method", *POINT]
@@ -67,6 +68,7 @@ def _over_campaigns(good: pd.DataFrame, column: str) -> inference.Estimate:
     return inference.estimate(means, inference.pooled([means]))
 
 
+@remembered
 def summarise(cells: pd.DataFrame, with_pooled: bool = False) -> pd.DataFrame:
     """One row per (configuration, workload, concurrency): NAMES, k, n_repeats, n_campaigns, n_void, unit, capped_at,
     and each of METRICS with `_lo` and `_hi`.

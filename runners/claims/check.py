@@ -33,6 +33,7 @@ from runners.claims.claim import (
 )
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
+from runners.core.remember import remembered
 from runners.profiles.load import load_if_known
 
 # The values of these names, from what was measured after a date; from everything for None.
@@ -83,6 +84,7 @@ def _status(claim: Claim, figures: named_values.NamedValues) -> Checked:
     return Checked(claim, UNDECIDED if holds is None else yes if holds else no, working, measured)
 
 
+@remembered
 def of(runs: str | Path, profile: str) -> list[Checked]:
     """Every claim of data/claims.yaml with its status on a profile's runs."""
     found = load_if_known(profile)

@@ -31,6 +31,7 @@ from runners.analyse import results, sweeps
 from runners.claims import drafter_values, measured_values, reported_values
 from runners.claims.expressions import Figure
 from runners.core.format import significant_text
+from runners.core.remember import remembered
 
 FAMILIES = ("reported", "run speeds", "run step costs", "sweep speeds", "sweep step costs", "forecasts", "alignment")
 
@@ -140,6 +141,7 @@ def _family(name: str) -> str:
     return f"{prefix} speeds" if speed else f"{prefix} step costs"
 
 
+@remembered
 def of(runs: str | Path, profile: str) -> NamedValues:
     """Every value of a profile's runs and of its sweeps, and what others reported."""
     return Runs(runs, profile).families(None, FAMILIES)

@@ -5,6 +5,7 @@ times: on two cores that is longer than the chapters' own work. Between two chap
 each notebook is what it would be in a kernel of its own (the published ones are compared with that, tests/).
 """
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from papermill.exceptions import PapermillExecutionError
 
-from runners.core import paths, progress
+from runners.core import paths, progress, remember
 from runners.core.errors import UserError
 
 KERNEL = "python3"
@@ -31,6 +32,7 @@ def execute(names: Iterable[str], target: Path, parameters: dict[str, dict[str, 
     """
     target.mkdir(parents=True, exist_ok=True)
     failed: list[tuple[str, PapermillExecutionError]] = []
+    os.environ[remember.VARIABLE] = "1"  # the kernel inherits it
     kernel = AsyncKernelManager(kernel_name=KERNEL)
     try:
         for name in names:
@@ -42,6 +44,7 @@ def execute(names: Iterable[str], target: Path, parameters: dict[str, dict[str, 
             except PapermillExecutionError as error:
                 failed.append((name, error))
     finally:
+        del os.environ[remember.VARIABLE]
         if kernel.has_kernel:
             run_sync(kernel.shutdown_kernel)(now=True)
     for name, error in failed:

@@ -11,6 +11,7 @@ from runners.analyse.step_cost import MARGIN
 from runners.analyse.verdict import answers, next_hour, store
 from runners.analyse.verdict.explain import cause, flip, kind
 from runners.core import format
+from runners.core.remember import remembered
 from runners.profiles import load
 
 
@@ -71,6 +72,7 @@ def _closed(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[cells.load != "open"] if "load" in cells else cells
 
 
+@remembered
 def of(runs_root: str | Path, profile: str) -> dict:
     """`decide` on the ledgers of a profile, with the profile's own margin, latency limits and mix."""
     plan = load.load_if_known(profile)
