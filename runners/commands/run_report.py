@@ -91,7 +91,7 @@ def report(run: ReportRun, dry_run: bool = False) -> int:
     began = time.monotonic()
     for name in run.only or []:
         run.profile.configuration(name)
-    force = ["--forcerun", "analyse", "run_page", *(["measure"] if _to_measure(run) else [])]
+    force = ["--forcerun", "analyse", *(["measure"] if _to_measure(run) else [])]
     if dry_run:
         show_plan.show(run.profile, run.preset, run.runs)
         return _snakemake(run, ["--dry-run", "--quiet", "rules", *force], None).wait()

@@ -1,12 +1,13 @@
-"""Execute the chapters' notebooks, one after another, in one kernel.
+"""Execute the notebooks of the book's pages, one after another, in one kernel.
 
-A kernel of its own for each chapter would import pandas, scipy and altair eight times and read the same ledgers eight
-times: on two cores that is longer than the chapters' own work. Between two chapters the kernel forgets every name, so
-each notebook is what it would be in a kernel of its own (the published ones are compared with that, tests/).
+A kernel of its own for each page would import pandas, scipy and altair twenty times and read the same ledgers each
+time: on two cores that is longer than the pages' own work. Between two pages the kernel forgets every name, so each
+notebook is what it would be in a kernel of its own (nbval executes the published ones in one of their own).
 """
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,40 +25,48 @@ KERNEL = "python3"
 FORGET = "get_ipython().reset(new_session=True)"
 
 
-def execute(names: Iterable[str], target: Path, parameters: dict[str, dict[str, Any]]) -> None:
-    """Execute `notebooks/<name>.ipynb` of each name into the folder `target`.
+@dataclass(frozen=True)
+class Page:
+    """One notebook to execute: its source in notebooks/, the name of its executed copy, its parameters."""
 
-    parameters: of each notebook, by its name. A chapter that fails does not keep the others from being executed.
-    UserError with the name of the first chapter that failed at bad input; papermill's error for any other failure.
+    source: str
+    name: str
+    parameters: dict[str, Any]
+
+
+def execute(pages: Iterable[Page], target: Path) -> None:
+    """Execute each page into `<target>/<name>.ipynb`; one that fails does not keep the others from being executed.
+
+    UserError that names the first page that failed at bad input; papermill's error for any other failure.
     """
     target.mkdir(parents=True, exist_ok=True)
     failed: list[tuple[str, PapermillExecutionError]] = []
     os.environ[remember.VARIABLE] = "1"  # the kernel inherits it
     kernel = AsyncKernelManager(kernel_name=KERNEL)
     try:
-        for name in names:
-            progress.say(f"chapter {name}")
+        for page in pages:
+            progress.say(f"the book's page {page.name}")
             if kernel.has_kernel:
                 _forget(kernel)
             try:
-                _execute(name, target, parameters[name], kernel)
+                _execute(page, target, kernel)
             except PapermillExecutionError as error:
-                failed.append((name, error))
+                failed.append((page.name, error))
     finally:
         del os.environ[remember.VARIABLE]
         if kernel.has_kernel:
             run_sync(kernel.shutdown_kernel)(now=True)
     for name, error in failed:
         if error.ename == UserError.__name__:
-            raise UserError(f"chapter {name}: {error.evalue}") from error
+            raise UserError(f"page {name}: {error.evalue}") from error
         raise error
 
 
-def _execute(name: str, target: Path, parameters: dict[str, Any], kernel: AsyncKernelManager) -> None:
+def _execute(page: Page, target: Path, kernel: AsyncKernelManager) -> None:
     papermill.execute_notebook(
-        paths.ROOT / "notebooks" / f"{name}.ipynb",
-        target / f"{name}.ipynb",
-        parameters=parameters,
+        paths.ROOT / "notebooks" / f"{page.source}.ipynb",
+        target / f"{page.name}.ipynb",
+        parameters=page.parameters,
         kernel_name=KERNEL,
         progress_bar=False,
         km=kernel,

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 import pandas as pd
-from IPython.display import Markdown, display
+from IPython.display import HTML, Markdown, display
 from myst_nb import glue
 
 from runners.core.format import NOT_MEASURED
@@ -24,6 +24,12 @@ def set_up() -> None:
 def show(text: str) -> None:
     """Show a text as Markdown. Text that came from outside is escaped by the chapter that puts it in a sentence."""
     display(Markdown(text))
+
+
+def show_mark(mark: str) -> None:
+    """Show the box above figures that this report did not measure (`borrowed.mark`); nothing where there is none."""
+    if mark:
+        display(HTML(mark))
 
 
 def show_table(frame: pd.DataFrame, *index: str, empty: str = EMPTY) -> None:

@@ -9,6 +9,7 @@ from runners.core.format import NOT_MEASURED
 from runners.drafter import hidden_states, published_results, target_drift
 from runners.drafter.faults import names_rightly
 from runners.engines.registry import all_engines
+from runners.report import borrowed
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Data:
     faults: pd.DataFrame  # accept length with each fault, served and replayed
     targets: pd.DataFrame  # one drafter on targets that drifted from its own
     confusion: pd.DataFrame  # the fault put in beside the fault named
+    mark: str  # borrowed.Source
 
     @property
     def partly_accepted(self) -> pd.DataFrame:
@@ -31,7 +33,9 @@ class Data:
 
 
 def load(runs: str | Path, profile: str) -> Data:
-    """Read a profile's published files; frames are empty where nothing was measured."""
+    """Read a profile's files, or the published ones where it has none; frames are empty where nothing was measured."""
+    source = borrowed.alignment(runs, profile)
+    runs, profile = source.runs, source.profile
     slots = published_results.csv(runs, profile, "slots.csv", ["slot", "boundary", "distance", "source"])
     return Data(
         published_results.folder(runs, profile),
@@ -41,14 +45,16 @@ def load(runs: str | Path, profile: str) -> Data:
         published_results.faults(runs, profile),
         published_results.csv(runs, profile, target_drift.FILE, target_drift.COLUMNS),
         published_results.csv(runs, profile, "confusion.csv", ["fault", "named", "gain", "second"]),
+        source.mark,
     )
 
 
-def glue_values(drift: pd.DataFrame) -> dict[str, str]:
-    """The figures that pages of the book quote from this chapter."""
+def glue_values(drift: pd.DataFrame, mark: str = "") -> dict[str, str]:
+    """The figures that pages of the book quote from this chapter. With a mark they are the published run's."""
+    whose = " (published run)" if mark else ""
     return {
-        "alignment_drift_int4": _median_text(drift[_rounds_activations(drift)]["drift"]),
-        "alignment_to_next": _median_text(drift["to_next"]),
+        "alignment_drift_int4": _median_text(drift[_rounds_activations(drift)]["drift"]) + whose,
+        "alignment_to_next": _median_text(drift["to_next"]) + whose,
     }
 
 

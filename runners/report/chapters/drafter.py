@@ -9,6 +9,7 @@ import pandas as pd
 from runners.core.format import NOT_MEASURED
 from runners.drafter import published_results
 from runners.drafter.published_results import AIM_LENGTH, AIM_SPEED_UP
+from runners.report import borrowed
 
 
 @dataclass(frozen=True)
@@ -22,19 +23,22 @@ class Data:
     replay: pd.DataFrame  # accept length served and replayed
     slots: pd.DataFrame  # llama.cpp's accept length by concurrency and by where it samples draft tokens
     aim: pd.DataFrame  # accept length and step cost reached at C=1
+    mark: str  # of replay and slots: borrowed.Source
 
 
 def load(runs: str | Path, profile: str) -> Data:
     """Read what was published of the drafter and of its serving; empty where nothing was."""
     training = published_results.training()
+    served = borrowed.alignment(runs, profile)
     return Data(
         published_results.text(),
         training["facts"],
         training["history"],
         published_results.scaling(),
-        published_results.replay(runs, profile),
-        published_results.llamacpp_slots(runs, profile),
+        published_results.replay(served.runs, served.profile),
+        published_results.llamacpp_slots(served.runs, served.profile),
         published_results.aim(runs, profile),
+        served.mark,
     )
 
 

@@ -10,7 +10,7 @@ from runners.claims import named_values, next_steps, reproduction
 from runners.core import paths
 from runners.profiles import load as profiles_load
 from runners.profiles.latency import LatencyLimits
-from runners.report import examples
+from runners.report import borrowed, examples
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Data:
     kept_out: pd.DataFrame  # kept_out.COLUMNS and runs: forecasts of cells that the models had not seen
     ahead: pd.DataFrame  # forecasts made before measuring, of the profile and of its sweeps
     swept: sweeps.Sweeps
+    swept_mark: str  # borrowed.Source
     limits: LatencyLimits | None
     menu: pd.DataFrame  # next_steps.ranked
 
@@ -49,6 +50,7 @@ def load(runs: str | Path, profile: str) -> Data:
     cells, requests = results.cells(runs, profile), results.requests(runs, profile)
     measured = crossover.points(cells, requests, crossover.drafters(profile))
     swept, plan = sweeps.Sweeps(runs, profile), profiles_load.load_if_known(profile)
+    shown = borrowed.swept(runs, profile)
     return Data(
         cells,
         results.cells(runs, profile, loads=("closed", "open")),
@@ -57,7 +59,8 @@ def load(runs: str | Path, profile: str) -> Data:
         step_model.models(measured),
         _kept_out(runs, profile, measured, swept),
         pd.concat([forecasts.scored(runs, name) for name in (profile, swept.profile)], ignore_index=True),
-        swept,
+        sweeps.Sweeps(shown.runs, shown.profile) if shown.mark else swept,
+        shown.mark,
         plan.workload.latency_limits if plan else None,
         next_steps.ranked(named_values.of(runs, profile)),
     )
