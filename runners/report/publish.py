@@ -5,15 +5,16 @@ import shutil
 from pathlib import Path
 
 import nbformat
-import papermill
 
 from runners.analyse import forecasts, sweeps
 from runners.analyse.verdict import decide, store
 from runners.claims import reproduction
 from runners.core import paths
 from runners.core.errors import UserError
+from runners.measure import campaign_record
 from runners.profiles.profile import Profile
 from runners.report.book import ANALYSES, hide_code, title_run
+from runners.report.execute import Page, execute
 
 # What a rebuild needs and a reader may want; logs in full and half-written files stay behind.
 MEASURED = ("cells.jsonl", "requests.parquet", "environment.json", "timeline.json", "status.json")
@@ -71,7 +72,7 @@ def elsewhere(profile: Profile, runs: Path, machine: str) -> int:
     _copy_cells(profile, source, part, MEASURED)
     if not part.is_dir():
         raise UserError(f"{source} holds no measured cell of {profile.name}; measure first.")
-    for file in source.glob(forecasts.FILE):
+    for file in [*source.glob(forecasts.FILE), *source.glob(campaign_record.FILE)]:
         shutil.copy2(file, part / file.name)
     shutil.rmtree(target, ignore_errors=True)
     part.rename(target)
@@ -116,24 +117,21 @@ def _copy_cells(profile: Profile, source: Path, target: Path, names: tuple[str, 
 def _copy(profile: Profile, source: Path, target: Path) -> None:
     _copy_cells(profile, source, target, PUBLISHED)
     notebooks = target / "notebooks"
-    for file in () if sweeps.is_sweep(profile) else source.glob("notebooks/run_*.ipynb"):
+    for file in () if sweeps.is_sweep(profile) else source.glob("notebooks/run_campaign.ipynb"):
         notebooks.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, notebooks / file.name)
-    for file in [*source.glob("report-*.json"), *source.glob(forecasts.FILE)]:
+    for file in [*source.glob("report-*.json"), *source.glob(forecasts.FILE), *source.glob(campaign_record.FILE)]:
         shutil.copy2(file, target / file.name)
 
 
 def _analyse(profile: Profile, target: Path) -> None:
-    """The analyses run on what is published, so that nbval re-executes exactly what is committed."""
+    """The chapters and run pages on what is published, so that nbval re-executes exactly what is committed."""
     notebooks = target / "notebooks"
-    for name in ANALYSES:
-        papermill.execute_notebook(
-            paths.ROOT / "notebooks" / f"{name}.ipynb",
-            notebooks / f"{name}.ipynb",
-            parameters={"profile": profile.name, "runs": "published"},
-            kernel_name="python3",
-            progress_bar=False,
-        )
+    given = {"profile": profile.name, "runs": "published"}
+    measured = [name for name in profile.configurations if (target / name).is_dir()]
+    pages = [Page(name, name, given) for name in ANALYSES]
+    pages += [Page("run_configuration", f"run_{name}", given | {"configuration": name}) for name in measured]
+    execute(pages, notebooks)
     for path in notebooks.glob("*.ipynb"):
         _forget_paths(path)
         hide_code(path)
