@@ -242,10 +242,13 @@ def test_the_next_attempt_is_counted(tmp_path):
 
 def test_speeds():
     # One stream: 0.1 s to the first token and 1 s for the others; a failed request counts nowhere.
-    found = speeds(Loop([answer(), answer(error="broke")], seconds=2.0, client_cpu_s=0.5))
+    later = answer(intended_s=0.5, sent_s=0.5, first_token_s=0.6, last_token_s=1.6)
+    found = speeds(Loop([later, answer(error="broke")], seconds=2.0, client_cpu_s=0.5))
     assert found["output_tokens"] == TOKENS and found["output_tokens_per_second"] == TOKENS / 2
     assert found["ttft_ms_p50"] == 100.0 and found["context_tokens"] == 7.0
     assert found["tpot_ms_p50"] == pytest.approx(1000 / (TOKENS - 1), abs=1e-4)
+    burst = speeds(Loop([answer()], seconds=2.0, client_cpu_s=0.5))
+    assert burst["ttft_ms_p50"] is None, "the first requests are sent in one burst, which no steady state has"
     assert found["stream_tokens_per_second_p50"] == pytest.approx(TOKENS - 1)
     assert found["client_cpu_us_per_token"] == pytest.approx(0.5e6 / (2 * TOKENS), abs=0.1), "it reads what fails, too"
 
