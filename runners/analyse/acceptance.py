@@ -27,6 +27,7 @@ from runners.profiles.methods import method
 
 BY = ["configuration", "engine", "method", "k"]
 COUNTS = ["steps", "drafted", "accepted", "output_tokens", "requests"]
+WINDOWED = "occupancy"  # rows with a window say how full it was
 DERIVED = ["accept_length", "draft_acceptance", "tokens_per_step", "drafted_share", "survival", "conditional"]
 DERIVED += ["sglang_old", "sglang_new", "iid_acceptance"]
 # A random drafter hits by luck about once in a vocabulary; this is far above luck and far below any trained drafter.
@@ -87,15 +88,27 @@ def decode_steps(row: pd.Series | dict) -> float:
     An engine's own count S is less: it leaves out the n-gram steps that found nothing to propose. But an engine with
     `counts_cut_off` also has in A what the output limit cut off afterwards, which makes the difference too small. For a
     drafter model, which drafts in every step, S itself is then the better number; for n-gram the tokens cut off are
-    estimated (`expected_overshoot`).
+    estimated (`expected_overshoot`), so its steps are modelled there and not counted.
+
+    In a cell with a window the server's counters hold the ramp and the cut too, and `output_tokens` does not: the
+    server's own tokens take its place, and every `output_tokens_per_request` of them began a request.
     """
-    by_tokens = row["output_tokens"] - row["requests"] - row["accepted"]
+    tokens, requests = _counted(row)
+    by_tokens = tokens - requests - row["accepted"]
     positions = row["accepted_per_position"]
-    engine = all_engines().get(row["engine"])  # a ledger outlives an engine that is no longer known
-    cut_off = engine is not None and engine.counts_cut_off
-    if cut_off and method(row["method"]).every_step is False and isinstance(positions, list):
-        return _decode_steps_with_cut_off(row["steps"], positions, by_tokens, row["requests"])
+    if _windowed(row) and method(row["method"]).every_step:
+        return float(row["steps"])
+    if is_modelled(row["engine"], row["method"]) and isinstance(positions, list):
+        return _decode_steps_with_cut_off(row["steps"], positions, by_tokens, requests)
     return float(max(by_tokens, row["steps"]))
+
+
+def is_modelled(engine: str, drafts_by: str) -> bool:
+    """Whether decode steps are modelled and not counted: the engine leaves out steps without a draft, which this method
+    has, and its accepted tokens hold those that the output limit cut off.
+    """
+    known = all_engines().get(engine)  # a ledger outlives an engine that is no longer known
+    return known is not None and known.counts_cut_off and method(drafts_by).every_step is False
 
 
 def tokens_per_step(row: pd.Series | dict) -> float:
@@ -103,7 +116,22 @@ def tokens_per_step(row: pd.Series | dict) -> float:
 
     For a drafter model it equals AL, less what the output limit cuts off; for n-gram it is below AL.
     """
-    return ratio(row["output_tokens"] - row["requests"], decode_steps(row))
+    if _windowed(row) and method(row["method"]).every_step:
+        return accept_length(row["steps"], row["accepted"])
+    tokens, requests = _counted(row)
+    return ratio(tokens - requests, decode_steps(row))
+
+
+def _windowed(row: pd.Series | dict) -> bool:
+    return bool(pd.notna(row.get(WINDOWED)))
+
+
+def _counted(row: pd.Series | dict) -> tuple[float, float]:
+    """(output tokens, requests) over the span of the server's counters."""
+    tokens, length = row.get("server_output_tokens"), row.get("output_tokens_per_request")
+    if not _windowed(row) or pd.isna(tokens) or pd.isna(length):
+        return row["output_tokens"], row["requests"]
+    return float(tokens), float(tokens) / float(length)
 
 
 def acceptance_for(al: float, k: int) -> float:
@@ -132,7 +160,15 @@ def sums(cells: pd.DataFrame) -> dict:
     """COUNTS and accepted_per_position summed over cells; a cell without counts is left out of every sum."""
     known = cells[cells.steps.notna()]
     positions = add_positions(list(known.accepted_per_position))
-    return known[COUNTS].sum(min_count=1).to_dict() | {"accepted_per_position": positions}
+    windowed = WINDOWED in known and known[WINDOWED].notna().any()
+    found = known[COUNTS].sum(min_count=1).to_dict() | {"accepted_per_position": positions}
+    if windowed:
+        found |= {
+            WINDOWED: known[WINDOWED].max(),
+            "server_output_tokens": known["server_output_tokens"].sum(min_count=1),
+        }
+        found |= {"output_tokens_per_request": known["output_tokens_per_request"].mean()}
+    return found
 
 
 def pooled(cells: pd.DataFrame, by: Sequence[str] = ("workload",)) -> pd.DataFrame:

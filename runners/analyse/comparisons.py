@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from runners.analyse import blocks, inference, repeated_looks, results, variance_components
+from runners.analyse import blocks, inference, repeated_looks, results, variance_components, variances
 from runners.analyse.blocks import DECODE, LENGTH, STEP_COST, Campaigns, Point
-from runners.analyse.inference import CAMPAIGNS, STARTS, Estimate, Variances
+from runners.analyse.inference import CAMPAIGNS, STARTS, Estimate
 from runners.analyse.variance_components import Logs
+from runners.analyse.variances import Variances
 
 UNKNOWN = Estimate(float("nan"), float("nan"), 0.0, starts=0, campaigns=0)
 
@@ -72,7 +73,7 @@ class Data:
         """What is known of the scatter of some engines' ratios to base (or of their sides), earlier campaigns' too."""
         key = (engines, metric, level, sides)
         if key not in self._cache:
-            self._cache[key] = inference.joined(*(self._variances(logs, *key) for logs in (self.logs, self._earlier)))
+            self._cache[key] = variances.joined(*(self._variances(logs, *key) for logs in (self.logs, self._earlier)))
         return self._cache[key]
 
     def _variances(self, logs: dict[str, Logs], engines, metric: str, level: str, sides: bool) -> Variances:
@@ -155,7 +156,7 @@ def _paired(data: Data, upper: Point, lower: Point, metric: str) -> Estimate | N
         return None
     logs = data.logs.get(metric, {})
     both = blocks.ratios(logs.get(upper, {}), logs.get(lower, {}))
-    return _estimate(data, blocks.by_start(both), upper, lower, metric, sides=False) if both else None
+    return _estimate(data, blocks.by_start(both), upper, lower, metric) if both else None
 
 
 def _unpaired(data: Data, upper: Point, lower: Point, metric: str) -> Estimate | None:
@@ -182,30 +183,39 @@ def _mean(values) -> float:
     return sum(values) / len(values)
 
 
-def _estimate(data: Data, logs: Campaigns, upper: Point, lower: Point, metric: str, sides: bool) -> Estimate:
+def _estimate(data: Data, logs: Campaigns, upper: Point, lower: Point, metric: str) -> Estimate:
     """The estimate over starts of one campaign, or over campaigns where there are more."""
-    engines = frozenset(data.engine(p.configuration) for p in (upper, lower))
+    of = _compared(data, upper, lower)
     campaigns = [list(starts.values()) for starts in logs.values()]
     starts, count = sum(map(len, campaigns)), sum(len(s) for c in campaigns for s in c)
-    within = data.variances(engines, metric, STARTS)
+    within = _with_own(data, logs, upper, lower, metric, STARTS)
     if len(campaigns) == 1:
-        level = _level(data, list(logs), [starts])
-        return inference.estimate(campaigns[0], _with_own(within, logs, upper, lower, data, STARTS), level)
-    between = _with_own(data.variances(engines, metric, CAMPAIGNS), logs, upper, lower, data, CAMPAIGNS)
-    found = inference.estimate(inference.units(campaigns), between)
+        return inference.estimate(campaigns[0], within, _level(data, list(logs), [starts]), of)
+    between = _with_own(data, logs, upper, lower, metric, CAMPAIGNS)
+    found = inference.estimate(inference.units(campaigns), between, of=of)
     # By chance few campaigns lie closer together than their own starts allow.
-    parts = [inference.estimate(c, within) for c in campaigns]
+    parts = [inference.estimate(c, within, of=of) for c in campaigns]
     floor = sum(p.error**2 for p in parts if p.df > 0) ** 0.5 / len(campaigns)
     error = max(found.error, floor) if found.df > 0 else found.error
     return replace(found, error=error, starts=starts, blocks=count, campaigns=len(campaigns))
 
 
-def _with_own(known: Variances, logs: Campaigns, upper: Point, lower: Point, data: Data, level: str) -> Variances:
-    """The engine's variances with this comparison's own, where it is not one of a configuration with its base."""
-    if lower == _base_point(data, upper) or upper == _base_point(data, lower):
+def _compared(data: Data, upper: Point, lower: Point) -> Point:
+    """The name of a comparison among variances: the point beside its base, or both where neither is a base."""
+    if lower == _base_point(data, upper):
+        return upper
+    if upper == _base_point(data, lower):
+        return lower
+    return upper._replace(configuration=" / ".join(sorted((upper.configuration, lower.configuration))))
+
+
+def _with_own(data: Data, logs: Campaigns, upper: Point, lower: Point, metric: str, level: str) -> Variances:
+    """The engines' variances, with this comparison's own where it is not one of a configuration with its base."""
+    known = data.variances(frozenset(data.engine(p.configuration) for p in (upper, lower)), metric, level)
+    of = _compared(data, upper, lower)
+    if of in (upper, lower):
         return known
-    own = variance_components.of_one(logs, f"{upper.configuration} / {lower.configuration}", level)
-    return inference.joined(known, Variances(tuple(own)))
+    return variances.joined(known, Variances(tuple(variance_components.of_one(logs, of, level))))
 
 
 def _level(data: Data, campaigns: list[str], starts: list[int]) -> float:

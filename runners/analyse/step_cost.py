@@ -27,9 +27,9 @@ COLUMNS = [
     *(f"{figure}{end}" for figure in FIGURES for end in ENDS),
     *("p", "q", "pays", "level", "n_starts", "n_blocks", "n_campaigns"),
     *("n_repeats", "n_void", "unit", "paired", "capped_at", "drafted", "accepted", "drafted_share"),
-    *("running", "base_running"),
+    *("running", "base_running", "modelled"),
 ]
-TEXT = ("configuration", "engine", "method", "base", "workload", "pays", "unit", "paired")
+TEXT = ("configuration", "engine", "method", "base", "workload", "pays", "unit", "paired", "modelled")
 
 
 def step_cost_ratio(al: float, tpot_speculative: float, tpot_base: float) -> float:
@@ -58,7 +58,8 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, margin: float | None
     what speed_up rests on; unit: its outer unit. margin: a share; the profile's by default. ceiling: K + 1, what a
     perfect drafter would yield. drafted, accepted: tokens. drafted_share: of decode steps. capped_at: where it is not
     null the batches differ, so r is not like for like. running, base_running: the most requests that ran at once, in
-    the cell with fewest.
+    the cell with fewest. modelled: tokens_per_step and r rest on steps that the engine does not count
+    (acceptance.is_modelled).
     """
     data = Data(cells, requests)
     workloads = sorted(set(cells["workload"]))
@@ -94,7 +95,8 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, margin: float | None
 
 
 _USED = ["configuration", "engine", "method", "profile", "workload", "concurrency", "status", "k", "capped_at"]
-_USED += ["running_peak", *acceptance.COUNTS, "accepted_per_position"]
+_USED += ["running_peak", *acceptance.COUNTS, "accepted_per_position", acceptance.WINDOWED, "server_output_tokens"]
+_USED += ["output_tokens_per_request"]
 _NAMES = [*FIGURES, *(f"{figure}_campaign" for figure in FIGURES), "tokens_per_step"]
 
 
@@ -137,6 +139,7 @@ def _row(own: pd.DataFrame, base: pd.DataFrame, workload: str, found: dict[str, 
         "drafted_share": counts["steps"] / acceptance.decode_steps(counts) if len(good) else np.nan,
         "running": good.running_peak.astype(float).min(),
         "base_running": plain.running_peak.astype(float).min(),
+        "modelled": acceptance.is_modelled(own["engine"].iloc[0], own["method"].iloc[0]),
     }
     for name in FIGURES:
         value, campaign = found[name], found[f"{name}_campaign"]

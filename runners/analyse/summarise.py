@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from runners.analyse import acceptance, blocks, comparisons, inference, results
+from runners.analyse import acceptance, blocks, comparisons, inference, results, variances
 from runners.analyse.inference import CAMPAIGNS, NOTHING
 from runners.analyse.metrics import METRICS
 from runners.core.remember import remembered
@@ -65,7 +65,7 @@ def _over_campaigns(good: pd.DataFrame, column: str) -> inference.Estimate:
     if len(campaigns) < 2:
         return comparisons.UNKNOWN
     means = [starts[0] for starts in campaigns]
-    return inference.estimate(means, inference.pooled([means]))
+    return inference.estimate(means, variances.pooled([means]))
 
 
 @remembered

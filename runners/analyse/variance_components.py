@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from runners.analyse import blocks, inference, results
+from runners.analyse import blocks, inference, results, variances
 from runners.analyse.blocks import Block, Campaigns, Point
 from runners.analyse.inference import CAMPAIGNS, STARTS
 from runners.core import paths
@@ -19,38 +19,36 @@ from runners.core import paths
 Logs = dict[Point, dict[Block, float]]
 
 
-def of_comparisons(logs: Logs, base_of: Callable[[str], str | None], level: str = STARTS) -> inference.Variances:
+def of_comparisons(logs: Logs, base_of: Callable[[str], str | None], level: str = STARTS) -> variances.Variances:
     """The variances of all comparisons of configurations with their bases.
 
     logs: one metric of blocks.values. level: STARTS, of starts within campaigns; CAMPAIGNS, of campaigns' means, from
     comparisons that two campaigns or more hold.
     """
-    spreads: list[inference.Spread] = []
+    spreads: list[variances.Spread] = []
     for point, own in logs.items():
         base = base_of(point.configuration)
         if base is None or base == point.configuration:
             continue
         paired = blocks.ratios(own, logs.get(point._replace(configuration=base), {}))
-        spreads += of_one(blocks.by_start(paired), point.configuration, level)
-    return inference.Variances(tuple(spreads))
+        spreads += of_one(blocks.by_start(paired), point, level)
+    return variances.Variances(tuple(spreads))
 
 
-def of_sides(logs: Logs, configurations: set[str], level: str = STARTS) -> inference.Variances:
+def of_sides(logs: Logs, configurations: set[str], level: str = STARTS) -> variances.Variances:
     """The variances of configurations by themselves, for sides that no block holds together."""
     mine = [(point, own) for point, own in logs.items() if point.configuration in configurations]
-    return inference.Variances(
-        tuple(s for point, own in mine for s in of_one(blocks.by_start(own), point.configuration, level))
-    )
+    return variances.Variances(tuple(s for point, own in mine for s in of_one(blocks.by_start(own), point, level)))
 
 
-def of_one(logs: Campaigns, configuration: str, level: str = STARTS) -> list[inference.Spread]:
-    """One comparison's spreads: one a campaign for STARTS, one in all for CAMPAIGNS."""
+def of_one(logs: Campaigns, point: Point, level: str = STARTS) -> list[variances.Spread]:
+    """One comparison's spreads: one a campaign for STARTS, one in all for CAMPAIGNS. point: what is compared."""
     if level == STARTS:
-        return [inference.spread(list(s.values()), (name, configuration)) for name, s in logs.items()]
+        return [variances.spread(list(s.values()), (name, point.configuration), point) for name, s in logs.items()]
     if len(logs) < 2:
         return []
     units = inference.units([list(s.values()) for s in logs.values()])
-    return [inference.spread(units, (CAMPAIGNS, configuration))]
+    return [variances.spread(units, (CAMPAIGNS, point.configuration), point)]
 
 
 def earlier(cells: pd.DataFrame) -> pd.DataFrame:

@@ -125,6 +125,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
         shutil.rmtree(tree)
     shutil.copytree(SOURCE, tree / "book", ignore=shutil.ignore_patterns("__pycache__", "_build", "_toc.yml"))
     shutil.copytree(paths.DATA / "reported", tree / "data" / "reported")
+    shutil.copy(paths.DATA / "inference_summary.csv", tree / "data")  # the page on the method shows it
     shutil.copy(CONFIG, tree / CONFIG.name)
 
     runs = run_notebooks(folder, order)

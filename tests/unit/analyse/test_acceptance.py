@@ -44,6 +44,14 @@ def test_a_drafter_model_is_counted_by_the_engine_when_it_counts_cut_off_tokens(
     assert acceptance.tokens_per_step(row) == pytest.approx(2.52)
 
 
+def test_a_window_holds_fewer_tokens_than_the_servers_counters():
+    """The counters run from the ramp to the cut: tokens and requests are taken over the same span."""
+    window = dict(occupancy=0.98, output_tokens=128, requests=1, server_output_tokens=256, output_tokens_per_request=64)
+    assert acceptance.decode_steps(_counts(**window)) == 200  # as without a window: 252 decode tokens, 52 accepted
+    row = _counts(method="eagle3", steps=100, accepted=160, **window)
+    assert acceptance.decode_steps(row) == 100 and acceptance.tokens_per_step(row) == pytest.approx(2.6)
+
+
 @pytest.mark.parametrize(("drafted_share", "chance"), [(0.3, 0.5), (0.8, 0.9), (1.0, 0.95), (0.5, 0.0)])
 def test_cut_off_tokens_of_ngram_are_estimated(drafted_share, chance):
     # Requests of 63 decode tokens whose last step overshoots, counted as vLLM counts them.

@@ -9,6 +9,7 @@ import synthetic_runs
 from runners.analyse import results
 from runners.core import format
 from runners.core.errors import UserError
+from runners.measure import campaign_record
 from runners.profiles import load
 from runners.report.chapters import comparison as comparison_chapter
 
@@ -128,3 +129,16 @@ def test_points_come_from_profile_and_ledger(runs):
 
 def test_slug():
     assert format.slug("sglang-eagle3-aq-medai") == "sglang_eagle3_aq_medai"
+
+
+def test_a_row_knows_how_often_its_campaign_may_look(tmp_path):
+    runs = synthetic_runs.write(tmp_path, repeats=1, prompts=2)
+    assert results.cells(runs, synthetic_runs.PROFILE).most_starts.isna().all()
+    path = runs / synthetic_runs.PROFILE / "vllm-base" / "cells.jsonl"
+    rows = [json.loads(line) | {"campaign": "one", "start": 1, "block": 3} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    one = campaign_record.Campaign("one", 1, "quick", "2026-12-01T00:00:00Z", 6)
+    campaign_record.save(runs / synthetic_runs.PROFILE, [one])
+    found = results.cells(runs, synthetic_runs.PROFILE)
+    assert set(found[found.configuration == "vllm-base"].most_starts) == {6.0}
+    assert found[found.configuration == "vllm-ngram"].most_starts.isna().all()

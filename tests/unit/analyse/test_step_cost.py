@@ -52,6 +52,11 @@ def test_length_over_cost_is_exactly_the_decode_speed_up(costs):
     assert np.allclose(known.tokens_per_step / known.step_cost, known.decode_speed_up, rtol=1e-12)
 
 
+def test_what_is_modelled_is_marked(costs):
+    """One engine neither counts n-gram's plain steps nor leaves out tokens that were cut off."""
+    assert set(costs[costs.modelled].configuration) == {"vllm-ngram"}
+
+
 def test_untrained_pays_its_whole_overhead(costs):
     row = _at(costs, "llamacpp-eagle3-untrained", "chat", 1)
     assert row.tokens_per_step == 1.0 and row.accepted == 0 and row.ceiling == 4
