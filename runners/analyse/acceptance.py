@@ -129,7 +129,7 @@ def _windowed(row: pd.Series | dict) -> bool:
 def _counted(row: pd.Series | dict) -> tuple[float, float]:
     """(output tokens, requests) over the span of the server's counters."""
     tokens, length = row.get("server_output_tokens"), row.get("output_tokens_per_request")
-    if not _windowed(row) or pd.isna(tokens) or pd.isna(length):
+    if not _windowed(row) or tokens is None or length is None or pd.isna(tokens) or pd.isna(length):
         return row["output_tokens"], row["requests"]
     return float(tokens), float(tokens) / float(length)
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import pickle
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 VARIABLE = "SPECVERDICT_REMEMBER"
 T = TypeVar("T")
@@ -23,13 +23,14 @@ def remembered(function: Callable[..., T]) -> Callable[..., T]:
     """
 
     @functools.wraps(function)
-    def wrapper(*args, **kwargs) -> T:
+    def wrapper(*args: Any, **kwargs: Any) -> T:
         if not os.environ.get(VARIABLE):
             return function(*args, **kwargs)
         content = hashlib.sha256(pickle.dumps((args, sorted(kwargs.items())))).hexdigest()
         key = (f"{function.__module__}.{function.__qualname__}", content)
         if key not in _kept:
             _kept[key] = pickle.dumps(function(*args, **kwargs))
-        return pickle.loads(_kept[key])
+        copy: T = pickle.loads(_kept[key])
+        return copy
 
     return wrapper

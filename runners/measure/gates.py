@@ -24,7 +24,7 @@ def completed(results: list[Result], wanted: int) -> str | None:
     if failed:
         return f"{len(failed)} of {len(results)} requests failed, first: {failed[0].error}"
     asked = sum(r.role != RAMP for r in results)
-    return None if asked >= wanted else f"{asked} of {wanted} requests were answered"
+    return None if asked >= wanted else f"{asked} of {wanted} requests were sent"
 
 
 def produced_tokens(results: list[Result], server_cores: float | None) -> str | None:

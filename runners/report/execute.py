@@ -56,10 +56,10 @@ def execute(pages: Iterable[Page], target: Path) -> None:
         del os.environ[remember.VARIABLE]
         if kernel.has_kernel:
             run_sync(kernel.shutdown_kernel)(now=True)
-    for name, error in failed:
-        if error.ename == UserError.__name__:
-            raise UserError(f"page {name}: {error.evalue}") from error
-        raise error
+    for name, failure in failed:
+        if failure.ename == UserError.__name__:
+            raise UserError(f"page {name}: {failure.evalue}") from failure
+        raise failure
 
 
 def _execute(page: Page, target: Path, kernel: AsyncKernelManager) -> None:

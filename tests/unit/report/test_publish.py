@@ -20,7 +20,7 @@ def folders(tmp_path, monkeypatch):
     runs = synthetic_runs.write(tmp_path / "runs", repeats=1, prompts=4)
     notebooks = runs / PROFILE / "notebooks"
     notebooks.mkdir()
-    nbformat.write(nbformat.v4.new_notebook(), notebooks / "run_vllm-base.ipynb")
+    nbformat.write(nbformat.v4.new_notebook(), notebooks / "run_campaign.ipynb")
     (runs / PROFILE / "vllm-base" / "scratch.tmp").write_text("half-written")
     return runs, tmp_path / "published"
 
@@ -33,7 +33,9 @@ def test_runs_are_copied_without_what_a_rebuild_does_not_need(folders, monkeypat
     assert analysed == [published / PROFILE]
     own = {path.name for path in (published / PROFILE / "vllm-base").iterdir()}
     assert {"cells.jsonl", "requests.parquet"} <= own and "scratch.tmp" not in own
-    assert (published / PROFILE / "notebooks" / "run_vllm-base.ipynb").is_file()
+    assert (published / PROFILE / "notebooks" / "run_campaign.ipynb").is_file(), (
+        "the other pages are executed on what is published"
+    )
 
 
 def test_published_runs_are_only_analysed_again(folders, monkeypatch):
