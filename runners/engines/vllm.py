@@ -89,6 +89,8 @@ ENGINE = Engine(
     serves="folder",
     arguments=arguments,
     env={"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"},
+    # A chunk may hold several accepted tokens: its running count says how many (entrypoints/openai, StreamOptions).
+    request_fields={"stream_options": {"include_usage": True, "continuous_usage_stats": True}},
     ask_tokens=ask_tokens,
     drafting_flags=frozenset({SPECULATION, "spec-method", "spec-model"}),
     method_in=method_in,

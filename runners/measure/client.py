@@ -174,8 +174,10 @@ def _has_token(head: bytes) -> bool:
 
 def parsed(kept: list[tuple[Result, list[Stamped]]]) -> list[Result]:
     """The results with text, counts and token times, once the clock and the CPU time have stopped."""
-    for result, stamped in kept:
-        _fill(result, token_times.read(stamped))
+    answers = [token_times.read(stamped) for _, stamped in kept]
+    token_times.fill_in_cut(answers)
+    for (result, _), answer in zip(kept, answers, strict=True):
+        _fill(result, answer)
     return [result for result, _ in kept]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from runners.core import progress
 from runners.measure import cell_key, open_loop
 from runners.measure.ledger import Ledger
-from runners.profiles.points import Point
+from runners.profiles.points import Comparison, Point, loads
 from runners.profiles.profile import Profile
 
 
@@ -24,12 +24,10 @@ def set_aside(profile: Profile, runs: Path) -> None:
 
 def current(profile: Profile, name: str) -> set[str]:
     """The settings of a configuration's cells as the profile is now, at every preset and concurrency."""
-    workload = profile.workload
     return {
-        cell_key.settings(profile, name, Point(w, c, 0, 0, preset.requests[c]), preset_name)
-        for w in profile.configuration(name).prompt_sets or workload.prompt_sets
-        for c in workload.concurrencies
-        for preset_name, preset in workload.presets.items()
+        cell_key.settings(profile, name, Point(*load, 0, 0, preset.requests[load.concurrency]), preset_name)
+        for load in loads(profile, Comparison(name))
+        for preset_name, preset in profile.workload.presets.items()
     }
 
 

@@ -3,7 +3,8 @@
 A chunk of a stream may hold several tokens: a verification step that accepts three drafts hands over four. An engine
 that sends its running count with each chunk (`continuous_usage_stats`, vLLM's serving/chat_completion) is taken at its
 word. Elsewhere a chunk is one token where chunks and tokens are equally many, and else the answer's tokens are spread
-over its chunks by the length of their text, which is modelled and not counted.
+over its chunks by the length of their text, which is modelled and not counted. An answer that was cut has no total: it
+is given the tokens a character of the whole answers beside it.
 """
 
 import json
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+CHUNK_IS_TOKEN = 1.02  # tokens a chunk up to which a chunk is taken for a token
 Stamped = tuple[float, bytes]  # seconds from the start of the cell, raw bytes
 
 
@@ -26,6 +28,7 @@ class Answer:
     finish_reason: str | None = None
     error: str | None = None
     done: bool = False  # the stream was closed as the protocol says
+    chunk_texts: list[str] = field(default_factory=list)  # the text of each chunk
 
 
 def read(stamped: Sequence[Stamped]) -> Answer:
@@ -47,9 +50,21 @@ def read(stamped: Sequence[Stamped]) -> Answer:
             answer.output_tokens, answer.prompt_tokens = running, usage.get("prompt_tokens")
         choices = event.get("choices") or [{}]
         answer.finish_reason = choices[0].get("finish_reason") or answer.finish_reason
-    answer.text = "".join(texts)
+    answer.text, answer.chunk_texts = "".join(texts), texts
     answer.token_counts = _counts(counted, texts, answer.output_tokens)
     return answer
+
+
+def fill_in_cut(answers: Sequence[Answer]) -> None:
+    """Tokens of the answers without a count of the engine's, by those of the others, where a chunk holds several."""
+    whole = [a for a in answers if a.output_tokens is not None and a.text]
+    tokens, chunks = sum(a.output_tokens or 0 for a in whole), sum(len(a.token_s) for a in whole)
+    if not chunks or tokens <= CHUNK_IS_TOKEN * chunks:
+        return
+    per_character = tokens / sum(len(a.text) for a in whole)
+    for a in answers:
+        if a.output_tokens is None and a.chunk_texts:
+            a.token_counts = _spread(a.chunk_texts, round(per_character * len(a.text)))
 
 
 def text_of(event: dict[str, Any]) -> str:
@@ -97,7 +112,11 @@ def _counts(counted: list[int | None], texts: list[str], total: int | None) -> l
     # A token without text (an end mark, half of a character) has no chunk of its own: a difference of one or two.
     if total is None or abs(total - len(texts)) <= 2:
         return _with_the_rest([1] * len(texts), total)
-    # Rounded on the running sum, so that the chunks add up to the engine's total.
+    return _spread(texts, total)
+
+
+def _spread(texts: list[str], total: int) -> list[int]:
+    """`total` tokens over chunks by the length of their text; rounded on the running sum, so that they add up."""
     length, seen, given, counts = sum(map(len, texts)), 0, 0, []
     for text in texts:
         seen += len(text)

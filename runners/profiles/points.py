@@ -63,9 +63,14 @@ def comparisons(profile: Profile, names: list[str]) -> list[Comparison]:
 
 def loads(profile: Profile, comparison: Comparison) -> list[Load]:
     """The points that all sides of a comparison have, by workload and concurrency."""
-    sets = [profile.configuration(side).prompt_sets or profile.workload.prompt_sets for side in comparison.sides]
-    common = [w for w in profile.workload.prompt_sets if all(w in s for s in sets)]
-    return [Load(workload, c) for workload in common for c in profile.workload.concurrencies]
+    workload, sides = profile.workload, [profile.configuration(side) for side in comparison.sides]
+    return [
+        Load(w, c)
+        for w in workload.prompt_sets
+        for c in workload.concurrencies
+        if all(w in (s.prompt_sets or workload.prompt_sets) for s in sides)
+        and all(c in (s.concurrencies or workload.concurrencies) for s in sides)
+    ]
 
 
 def timed_pool(profile: Profile, prompt_set: PromptSet) -> list[Prompt]:

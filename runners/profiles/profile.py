@@ -134,6 +134,10 @@ class Profile(Strict):
         if unknown:
             known = ", ".join(self.workload.prompt_sets)
             raise ValueError(f"configuration `{name}`: prompt set `{unknown[0]}` is none of {known}")
+        missing = sorted(set(c.concurrencies or ()) - set(self.workload.concurrencies))
+        if missing:
+            known = ", ".join(map(str, self.workload.concurrencies))
+            raise ValueError(f"configuration `{name}`: concurrency {missing[0]} is none of the workload's {known}")
         if c.drafter is not None and c.drafter not in self.drafters:
             raise ValueError(f"configuration `{name}`: drafter `{c.drafter}` is none of {sorted(self.drafters)}")
 

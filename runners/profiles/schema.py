@@ -173,6 +173,7 @@ class Configuration(Strict):
     env: Environment = Field(default_factory=dict)
     attach: Attach | None = None
     prompt_sets: list[str] | None = Field(default=None, min_length=1)  # only these of the workload's
+    concurrencies: list[int] | None = Field(default=None, min_length=1)  # only these of the workload's
     note: str = ""
 
     @model_validator(mode="before")

@@ -90,6 +90,7 @@ class Engine:
 
     def step(self) -> None:
         batch, made = len(self.running), 0
+        self.running = [r for r in self.running if not r["gone"]]
         for request in self.running:
             n = 1
             if self.k and request["sent"]:
@@ -231,7 +232,8 @@ def handler(engine: Engine, fault: str | None) -> type:
             prompt = json.dumps(asked["messages"])
             words = ["lie"] * 4096 if fault == "lie" else text_of(prompt)
             wanted, out = asked["max_tokens"], queue.SimpleQueue()
-            engine.waiting.put({"wanted": wanted, "sent": 0, "out": out})
+            request = {"wanted": wanted, "sent": 0, "out": out, "gone": False}
+            engine.waiting.put(request)
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Connection", "close")
@@ -248,7 +250,7 @@ def handler(engine: Engine, fault: str | None) -> type:
                 self.event({"choices": [], "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": wanted}})
                 self.wfile.write(b"data: [DONE]\n\n")
             except OSError:
-                pass
+                request["gone"] = True  # the client has closed the connection: nothing more is made for it
 
         def event(self, content: dict):
             self.wfile.write(f"data: {json.dumps(content)}\n\n".encode())

@@ -48,7 +48,7 @@ def test_the_whole_graph_dry_runs_for_both_profiles(tmp_path):
             capture_output=True, text=True, cwd=paths.ROOT,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]
-        assert "measure" in done.stdout + done.stderr and "run_page" in done.stdout + done.stderr
+        assert "measure" in done.stdout + done.stderr and "analyse" in done.stdout + done.stderr
 
 
 def test_the_labs_plan_says_what_its_minutes_are_for(tmp_path, capsys):

@@ -78,6 +78,16 @@ def test_without_a_running_count_a_chunk_is_a_token_or_its_share_of_the_text():
     assert shared.token_counts == [2, 6]
 
 
+def test_an_answer_that_was_cut_gets_the_tokens_a_character_of_the_others():
+    whole = token_times.read(
+        stream((0.1, delta("aabb")), (0.2, delta("ccdd")), (0.3, '{"choices": [], "usage": {"completion_tokens": 8}}'))
+    )
+    cut = token_times.read(stream((0.1, delta("aabb")), (0.2, delta("cc"))))
+    assert cut.token_counts == [1, 1]
+    token_times.fill_in_cut([whole, cut])
+    assert cut.token_counts == [4, 2] and whole.token_counts == [4, 4]
+
+
 def test_a_stream_that_was_cut_in_an_event_keeps_what_was_whole():
     whole = stream((0.1, delta("a")), (0.2, delta("b")))
     answer = token_times.read([*whole, (0.3, b'data: {"choices": [{"del')])

@@ -68,6 +68,13 @@ def test_loads_are_those_that_all_sides_have():
     assert points.loads(with_sets(vllm_ngram=["edit"], vllm_base=["chat"]), pair) == []
 
 
+def test_a_configuration_may_be_measured_at_some_concurrencies_only():
+    content = LAB.model_dump()
+    content["configurations"]["vllm-ngram"]["concurrencies"] = [1]
+    found = points.loads(type(LAB).model_validate(content), Comparison("vllm-base", "vllm-ngram"))
+    assert found == [Load(w, 1) for w in LAB.workload.prompt_sets]
+
+
 @pytest.mark.parametrize("name", load.names())
 def test_no_prompt_is_timed_that_warmed_the_server_up(name):
     p = load.load(name)

@@ -96,6 +96,10 @@ def changed(tmp_path, change):
             r"vllm-base.engine: no engine `vlm`; there are llamacpp, sglang, vllm",
         ),
         (lambda c: c["configurations"]["vllm-ngram"].pop("k"), r"`k` goes with"),
+        (
+            lambda c: c["configurations"]["vllm-ngram"].update(concurrencies=[1, 3]),
+            r"configuration `vllm-ngram`: concurrency 3 is none of the workload's 1, 4, 16",
+        ),
         (lambda c: c["configurations"]["vllm-eagle3-untrained"].update(drafter="x"), r"drafter `x` is none of"),
         (
             lambda c: c["workload"]["presets"]["quick"]["requests"].pop(16),

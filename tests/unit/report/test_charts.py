@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow  # all wait for the intervals of a whole synthetic
 
 def _charts(runs):
     cells, requests = results.cells(runs, PROFILE), results.requests(runs, PROFILE)
-    summary = summarise.summarise(cells, requests)
+    summary = summarise.summarise(cells)
     return {
         "throughput": throughput_charts.throughput(summary, cells),
         "stream": throughput_charts.stream(summary, cells),
