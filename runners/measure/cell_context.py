@@ -79,6 +79,11 @@ class CellContext:
         """Does the engine export its counters? SGLang prints them in its log, and its gauges are stale at rest."""
         return engine(self.chosen.engine).counters_in_metrics
 
+    def read_base_answers(self) -> None:
+        """Take what the base has answered until now from its ledger."""
+        if self.base is not None and self.base != self.name:
+            self.base_answers = of_ledger(Ledger(self.ledger.folder.parent / self.base))
+
     def jobs(self, to_send: Iterable[Prompt], output_tokens: int) -> list[Job]:
         """A request for each prompt, in this engine's form."""
         # An attached server may have a name of its own for the target.

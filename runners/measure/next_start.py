@@ -12,7 +12,8 @@ from runners.profiles.points import Comparison, Load
 def first_pass(this: Run) -> list[Plan]:
     """Every comparison at the points that this campaign has not measured yet, those of one base together.
 
-    The order is random, and another one in each campaign, so that no comparison always meets the machine cold.
+    The order is random, and another one in each campaign, so that no comparison always meets the machine cold. In a
+    round bases come first.
     """
     chance = random.Random(this.campaign.seed)
     found = [plan for c in _all(this) if (plan := Plan(c, _not_measured(this, c))).loads]
@@ -24,6 +25,8 @@ def first_pass(this: Run) -> list[Plan]:
         for p in found
         if p.comparison.other is not None and this.profile.base_of(p.comparison.other) == p.comparison.other
     ]
+    if not this.paired:
+        return _bases_first(this, found)
     ordered: list[Plan] = []
     for base in bases:
         own = [p for p in found if p.comparison.base == base and p not in across]
@@ -51,10 +54,15 @@ def of_open_points(this: Run, found: Sequence[Open]) -> list[Plan]:
     if possible and not affordable:
         progress.say(f"{len(found)} points stay open: the time is up")
     if not this.paired:
-        return affordable
+        return _bases_first(this, affordable)
     chance = random.Random(f"{this.campaign.seed} {len(this.campaign.visits)}")
     best = sorted(affordable, key=lambda p: (-len(p.loads) / max(this.seconds(p), 1e-6), chance.random()))
     return best[:1]
+
+
+def _bases_first(this: Run, plans: Sequence[Plan]) -> list[Plan]:
+    """Of a round: the answers of a drafting configuration are compared with those of its base."""
+    return sorted(plans, key=lambda p: this.profile.base_of(p.comparison.base) not in (None, p.comparison.base))
 
 
 def _all(this: Run) -> list[Comparison]:

@@ -27,6 +27,9 @@ def measure(this: Run, plan: Plan) -> None:
     sides = _servers(this, plan)
     if not sides:
         return
+    if not this.paired:
+        for alive in sides:
+            alive.context.read_base_answers()  # of this round, too: its base was measured before
     # Of a round all configurations share the number, so that their blocks meet.
     start = len(this.campaign.visits) if this.paired else this.starts_of(plan.comparison)
     began, expected = time.monotonic(), this.seconds(plan)
