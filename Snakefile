@@ -36,11 +36,11 @@ rule measure:
     params:
         published=f"{HERE}/notebooks/run_campaign.ipynb",
         more="-p more True" if config.get("more") else "",
-        only=",".join(ONLY),
+        only="-r only " + ",".join(ONLY) if ONLY else "",
         seconds=config.get("seconds") or 0,
     shell:
         EXECUTE + " {input.notebook} {output:q} -p profile {PROFILE:q} -p preset {PRESET:q} -p runs {RUNS:q}"
-        " -r only {params.only:q} -p seconds {params.seconds} {params.more}"
+        " {params.only} -p seconds {params.seconds} {params.more}"
         ' && mkdir -p "$(dirname {params.published:q})" && cp {output:q} {params.published:q}'
 
 
