@@ -3,21 +3,22 @@
 import pandas as pd
 
 from runners.analyse import acceptance, results
+from runners.analyse.blocks import numbered
 
 
 def beside_base(cells: pd.DataFrame) -> pd.DataFrame:
-    """Each ok speculative cell beside its engine's base cell of the same workload, concurrency and repeat.
+    """Each ok speculative cell beside its base's cell of the same block.
 
     Columns: those of `results.cells`, with the suffix `_base` for the base's, and tokens_per_step (of the speculative
     cell, from its counts). Drafter models come before n-gram, whose steps are of two kinds, with and without a draft;
     among them the cell with most tokens per step comes first. Empty where no cell has such a neighbour.
     """
-    good = results.ok(cells)
+    good = numbered(results.ok(cells))
     good = good[good.forced_accept_length.isna()]  # an engine that makes up its accept length says nothing of a drafter
     speculative = good[good.method != "none"]
     names = speculative[["engine", "configuration"]].drop_duplicates().itertuples(index=False)
     base_of = {name: results.base_of(good, engine, name) for engine, name in names}
-    point = ["base", "engine", "workload", "concurrency", "repeat"]
+    point = ["base", "engine", "workload", "concurrency", "campaign", "start", "block"]
     pairs = speculative.assign(base=speculative.configuration.map(base_of).astype(object)).merge(
         good.assign(base=good.configuration), on=point, suffixes=("", "_base")
     )
