@@ -136,8 +136,8 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> Cell
     Raises UserError where the profile asks for a reference model and its target has no folder of weights.
     """
     prompt_sets = {s: prompts.load(s) for s in profile.configuration(name).prompt_sets or profile.workload.prompt_sets}
-    chosen, base = profile.configuration(name), profile.base_of(name)
-    return CellContext(
+    chosen = profile.configuration(name)
+    context = CellContext(
         profile,
         name,
         preset,
@@ -146,12 +146,11 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> Cell
         reader(chosen.engine),
         request_fields=dict(engine(chosen.engine).request_fields),
         reference_texts=reference_texts(profile, preset, prompt_sets),
-        base=base,
-        base_answers=of_ledger(Ledger(runs / profile.name / base))
-        if base is not None and base != name
-        else BaseAnswers(),
+        base=profile.base_of(name),
         machine=MachineState(profile.gates),
     )
+    context.read_base_answers()
+    return context
 
 
 def reference_texts(profile: Profile, preset: str | None, names: Iterable[str]) -> dict[str, list[Text]]:

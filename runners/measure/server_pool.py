@@ -86,14 +86,17 @@ class ServerPool:
 
     def only(self, chosen: Alive) -> None:
         """Let one server run and stop all others. UserError when one of them cannot be frozen."""
-        for other in self._alive.values():
-            # A server that is not ours runs elsewhere, or its owner has taken it into account.
-            if other is not chosen and not other.frozen and not other.server.attached:
-                freeze(other.server)
-                other.frozen = True
+        self._freeze_all(but=chosen)
         if chosen.frozen:
             thaw(chosen.server)
             chosen.frozen = False
+
+    def _freeze_all(self, but: Alive | None = None) -> None:
+        for other in self._alive.values():
+            # A server that is not ours runs elsewhere, or its owner has taken it into account.
+            if other is not but and not other.frozen and not other.server.attached:
+                freeze(other.server)
+                other.frozen = True
 
     def stop(self, name: str) -> None:
         """Bring a server down and keep its log; nothing for one that is not there."""
@@ -105,10 +108,7 @@ class ServerPool:
 
     def _start(self, name: str) -> None:
         context = self.context(name)
-        for other in self._alive.values():
-            if not other.frozen and not other.server.attached:
-                freeze(other.server)  # a load must not share the machine either
-                other.frozen = True
+        self._freeze_all()  # a load must not share the machine either
         ours = context.chosen.attach is None
         if ours and not self._profile.simulated and not self._profile.hardware.gpus:
             # Before the start: a server that is up spins, or polls, even at rest. The cores tell nothing of a GPU.
