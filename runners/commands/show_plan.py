@@ -8,7 +8,7 @@ from runners.analyse import looks
 from runners.commands import arguments
 from runners.core import paths, redact
 from runners.core.format import minutes
-from runners.measure import estimate
+from runners.measure import estimate, open_loop
 from runners.profiles import points
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
@@ -29,6 +29,9 @@ def show(profile: Profile, preset: str | None, runs: Path) -> int:
             print(f"[{name}] {profile.configurations[name].title}")
             print(f"  not measured at preset {preset}; name it with --only, or take another --preset\n")
     _print_totals(profile, preset, estimate.first_pass(profile, measured, clock), clock)
+    if open_s := open_loop.expected_seconds(profile, preset, measured, clock):
+        once = ", in the first campaign only" if profile.workload.open_loop and profile.workload.open_loop.once else ""
+        print(f"after that the open loops, about {minutes(open_s)} more{once}")
     for text in looks.plan_lines(runs, profile, preset, clock):
         print(text)
     return 0

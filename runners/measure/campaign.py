@@ -115,8 +115,9 @@ def _open(this: Run, judge: Judge) -> list[Plan]:
 
 
 def _to_do(this: Run, plans: list[Plan]) -> float:
-    """Seconds that are still to come: what is planned, and never more than the budget."""
-    return min(sum(this.seconds(p) for p in plans), max(this.left(), 0.0))
+    """Seconds that are still to come: what is planned, never more than the budget, and the open loops after it."""
+    closed = min(sum(this.seconds(p) for p in plans), max(this.left(), 0.0))
+    return closed + rate_sweep.expected_seconds(this)
 
 
 def _finite(seconds: float) -> float | None:

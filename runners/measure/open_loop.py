@@ -31,6 +31,7 @@ from runners.measure.client import (
     parsed,
     stream,
 )
+from runners.measure.estimate import Clock as Estimates
 from runners.measure.token_times import Stamped
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
@@ -84,6 +85,26 @@ def longest_seconds(profile: Profile, preset: str | None) -> float:
     assert profile.workload.open_loop is not None, "only a profile with an open loop has rates"
     plan = schedule(profile, preset, 1.0, profile.workload.open_loop.seconds, seed=0)
     return plan.window[1] + plan.drain_s
+
+
+def expected_seconds(profile: Profile, preset: str | None, configurations: Sequence[str], clock: Estimates) -> float:
+    """About how long the open loops of these configurations take, their starts included; 0.0 for a preset without.
+
+    Rates that are shares of a saturation are as many as the shares.
+    """
+    plan = profile.workload.open_loop
+    if plan is None or (preset or profile.workload.default_preset) not in plan.presets:
+        return 0.0
+    shape = schedule(profile, preset, 1.0, plan.seconds, seed=0)
+    # Where answers keep the limits, the last one of a window ends about one answer after it.
+    window = shape.window[1] + shape.drain_s / PATIENCE
+    count = len(plan.shares if plan.rates == "auto" else plan.rates)
+    total = 0.0
+    for name in configurations:
+        if name not in plan.leave_out:
+            sets = profile.configuration(name).prompt_sets or profile.workload.prompt_sets
+            total += clock.start(name) + count * window * len(set(sets) & set(profile.workload.prompt_sets))
+    return total
 
 
 def point(

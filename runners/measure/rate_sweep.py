@@ -43,9 +43,9 @@ def measure(this: Run) -> None:
 def planned(this: Run) -> dict[str, list[Rate]]:
     """Configuration -> its rates. Shares of a saturation are of the fastest closed loop of its engine."""
     plan = this.profile.workload.open_loop
-    if plan is None:
+    if plan is None or _stand_for_this(this):
         return {}
-    names = dict.fromkeys(n for c in this.comparisons for n in c.sides)
+    names = _names(this)
     rows = {name: [r for r in _rows(this, name) if r.get("load") != "open"] for name in names}
     found = {}
     for name in names:
@@ -55,6 +55,26 @@ def planned(this: Run) -> dict[str, list[Rate]]:
         if name not in plan.leave_out and name not in this.failed:
             found[name] = [(w, r) for w, r in open_loop.wanted(this.profile, this.preset, alike) if w in sets]
     return found
+
+
+def expected_seconds(this: Run) -> float:
+    """About how long they take, before any of them is measured."""
+    names = [name for name in _names(this) if name not in this.failed]
+    return 0.0 if _stand_for_this(this) else open_loop.expected_seconds(this.profile, this.preset, names, this.clock)
+
+
+def _names(this: Run) -> list[str]:
+    return list(dict.fromkeys(n for c in this.comparisons for n in c.sides))
+
+
+def _stand_for_this(this: Run) -> bool:
+    """Has an earlier campaign open loops that stand for this one's, too?"""
+    plan = this.profile.workload.open_loop
+    if plan is None or not plan.once:
+        return False
+    ledgers = [Ledger(this.runs / this.profile.name / name) for name in _names(this)]
+    rows = [row for ledger in ledgers for row in ledger.rows()]
+    return any(row.get("load") == "open" and row.get("campaign") != this.campaign.id for row in rows)
 
 
 def _rows(this: Run, name: str) -> list[dict[str, Any]]:

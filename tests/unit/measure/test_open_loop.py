@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from slowness import WAIT_S, slowness
 
-from runners.measure import cell_key, gates
+from runners.measure import cell_key, estimate, gates
 from runners.measure.client import Job, Result, body
-from runners.measure.open_loop import longest_seconds, open_loop, point, schedule, wanted
+from runners.measure.open_loop import expected_seconds, longest_seconds, open_loop, point, schedule, wanted
 from runners.profiles import load
 from runners.profiles.points import label
 from runners.serve import ports, server_process
@@ -97,7 +97,7 @@ def test_all_configurations_of_a_block_meet_the_same_arrivals():
     one = point(LAB, "quick", "chat", 2.0, **FIRST)
     assert one == point(LAB, "quick", "chat", 2.0, **FIRST)
     assert one.seed != point(LAB, "quick", "chat", 2.0, **FIRST | {"repeat": 1}).seed
-    assert (one.rate, one.seconds, one.requests) == (2.0, 20.0, schedule(LAB, "quick", 2.0, 20.0, one.seed).judged)
+    assert (one.rate, one.seconds, one.requests) == (2.0, 15.0, schedule(LAB, "quick", 2.0, 15.0, one.seed).judged)
     assert label("a", one) == "a · chat · 2 requests/s · block 0"
     other = point(LAB, "quick", "chat", 2.0, **FIRST | {"repeat": 1})
     asked = [one, other, point(LAB, "quick", "chat", 1.0, **FIRST)]
@@ -111,9 +111,18 @@ def test_a_preset_asks_for_rates_or_not():
         {"status": "ok", "workload": "edit", "output_tokens_per_second": 32.0, "output_tokens_per_request": 64},
     ]
     found = wanted(LAB, "full", rows)
-    assert found[:2] == [("chat", 0.3), ("chat", 0.5)] and found[-1] == ("edit", 0.5) and len(found) == 10
+    assert found[:2] == [("chat", 0.4), ("chat", 0.7)] and found[-1] == ("edit", 0.5) and len(found) == 8
     assert wanted(LAB, "quick", rows) == wanted(LAB, None, rows) == [] == wanted(LAB, "full", [])
     assert longest_seconds(LAB, "full") > LAB.workload.open_loop.seconds
+
+
+def test_the_time_of_the_open_loops_is_foretold(tmp_path):
+    clock = estimate.Clock(LAB, "full", tmp_path)
+    names = ["llamacpp-base", "vllm-eagle3-untrained"]  # the second is left out
+    windows = len(LAB.workload.prompt_sets) * len(LAB.workload.open_loop.shares)
+    found = expected_seconds(LAB, "full", names, clock)
+    assert windows * LAB.workload.open_loop.seconds < found < windows * longest_seconds(LAB, "full")
+    assert expected_seconds(LAB, "quick", names, clock) == 0.0 == expected_seconds(LAB, "full", names[1:], clock)
 
 
 def late(ms):

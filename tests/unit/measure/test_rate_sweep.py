@@ -86,6 +86,14 @@ def test_every_configuration_meets_the_same_arrivals_once(tmp_path):
     assert open_rows(tmp_path, "base") == sorted(rows["base"], key=lambda row: row["started_at"]), "never again"
 
 
+def test_open_loops_of_the_first_campaign_can_stand_for_the_later_ones(tmp_path):
+    profile = on_fake(tmp_path, {"token-s": 0.02}, tpot_ms=60 * slowness(), rates=[6], once=True)
+    run(profile, tmp_path)
+    campaign.run(profile, None, tmp_path, lambda: ([], 1), more=True)
+    closed = [row for row in Ledger(tmp_path / "fake" / "base").rows() if row.get("load") != "open"]
+    assert len({row["campaign"] for row in closed}) == 2 and len(open_rows(tmp_path, "base")) == 1
+
+
 def test_what_is_not_answered_in_time_is_cut_and_what_nobody_serves_is_left_out(tmp_path):
     # A token takes fifty times the limit, so no answer comes before the loop has waited long enough.
     profile = on_fake(tmp_path, {"token-s": 0.1}, tpot_ms=2, rates=[6], leave_out=["drafting"])

@@ -74,7 +74,7 @@ def changed(tmp_path, change):
         (lambda c: c["workload"].update(open_loop={"rates": "often"}), r"open_loop.rates: must be `auto`, or a list"),
         (
             lambda c: c["workload"].update(open_loop={"presets": ["deep"]}),
-            r"`open_loop`: `presets` names `deep`, which is none of \['full', 'quick'\]",
+            r"`open_loop`: `presets` names `deep`, which is none of \['full', 'quick', 'standard'\]",
         ),
         (
             lambda c: c["workload"].update(open_loop={"leave_out": ["x"]}),
@@ -182,7 +182,8 @@ def test_a_cells_key_is_of_its_settings_and_of_its_place():
 
 def test_a_preset_may_leave_configurations_out():
     lab = load.load("lab-cpu")
-    assert set(lab.configurations) - set(lab.at_preset("quick")) == {"llamacpp-eagle3-sibling", "vllm-eagle3-headless"}
+    left_out = {"llamacpp-eagle3-sibling", "vllm-eagle3-headless", "llamacpp-eagle3-in-graph"}
+    assert set(lab.configurations) - set(lab.at_preset("quick")) == left_out
     assert lab.at_preset("full") == list(lab.configurations)
     content = lab.model_dump()
     content["workload"]["presets"]["quick"]["leave_out"] = ["nobody"]
