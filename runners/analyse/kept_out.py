@@ -13,8 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from runners.analyse import forecast_models, intervals
+from runners.analyse import forecast_models
 from runners.analyse.forecast_models import MEAN, MODELS, Models
+from runners.analyse.inference import LEVEL
 from runners.analyse.step_points import POINT
 
 CONCURRENCY, CONFIGURATION = WAYS = ("each C", "each configuration")
@@ -99,7 +100,7 @@ def compared(kept: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def half_width(errors: np.ndarray, level: float = intervals.LEVEL) -> float:
+def half_width(errors: np.ndarray, level: float = LEVEL) -> float:
     """Half of an interval for one more value like these: log errors of forecasts, of either sign. NaN with too few.
 
     Split conformal prediction (Vovk et al. 2005; Lei et al. 2018): the ceil((n + 1) level)-th smallest absolute error.
@@ -111,7 +112,7 @@ def half_width(errors: np.ndarray, level: float = intervals.LEVEL) -> float:
     return float(sizes[rank - 1]) if rank <= len(sizes) else float("nan")
 
 
-def coverage(errors: pd.DataFrame, level: float = intervals.LEVEL) -> tuple[int, int]:
+def coverage(errors: pd.DataFrame, level: float = LEVEL) -> tuple[int, int]:
     """(errors inside their interval, errors tried) where the interval is made without all that was kept out with them.
 
     errors: POINT, kept, of and log_error. Cells that were kept out together err together, so they must not vouch for

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runners.analyse import acceptance, intervals
+from runners.analyse import acceptance
 
 # Prompt tokens that fit into one step: the default of vLLM's server (vllm/engine/arg_utils.py, on a CPU) and of
 # llama.cpp (n_batch). It only matters where a burst's prompts do not fit into one step together.
 PREFILL_TOKENS = 2048
+SEED = 20_240
 SIMULATIONS = 8  # of a load whose steps yield a random number of tokens
 STEADY_WAVES = 12  # requests of a steady load over C; the first two waves and the last one are not counted
 NOTHING_LEFT = 1e-9  # tokens; an answer's length less many fractional gains is seldom exactly 0
@@ -145,7 +146,7 @@ def simulate(
         return _simulate_once(step_ms, load, lambda n: np.full(n, accept_length), budget).mean()
     # Chance that at least 1, 2, ..., K drafts are accepted; one random number decides how many.
     survival = np.cumprod(np.full(k, acceptance.acceptance_for(accept_length, k)))
-    rng = np.random.default_rng(intervals.SEED)
+    rng = np.random.default_rng(SEED)
 
     def gained(n: int) -> np.ndarray:
         return 1 + (rng.random(n)[:, None] < survival).sum(axis=1)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from runners.analyse import answer_lengths
 from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
@@ -93,8 +94,9 @@ def cells(runs_root: str | Path, profile: str, loads: Collection[str] = ("closed
 
     loads: "closed" and "open" loops; a speed under one is no speed under the other, so open ones are asked for by name.
     Columns are the ledger's fields (units in their names: `_s`, `_ms`, `_per_second`) plus `attempts`, `reason` (the
-    reasons as one text) and `most_starts` (the most starts of the row's campaign; NaN where it is not known). Raises
-    UserError for a line that cannot be read or has another schema version.
+    reasons as one text), `most_starts` (the most starts of the row's campaign; NaN where it is not known) and
+    `superseded` (its point was measured with longer answers too: answer_lengths.py). Raises UserError for a line that
+    cannot be read or has another schema version.
     """
     rows = []
     for folder in folders(runs_root, profile):
@@ -106,11 +108,14 @@ def cells(runs_root: str | Path, profile: str, loads: Collection[str] = ("closed
     frame = pd.DataFrame([{c: row.get(c) for c in known + extra} for row in rows], columns=known + extra)
     if frame.empty:
         frame = frame.astype({"concurrency": "int64", "repeat": "int64", "attempts": "int64"})
-        return frame.assign(most_starts=pd.Series(dtype=float), reason=pd.Series(dtype=object))
+        none = {"most_starts": float, "reason": object, "superseded": bool}
+        return frame.assign(**{column: pd.Series(dtype=dtype) for column, dtype in none.items()})
     # A field this version does not know may hold anything: only the known ones are made numbers.
     frame = pd.concat([_typed(frame[known].copy()), frame[extra]], axis=1)
     frame["most_starts"] = frame["campaign"].map(most_starts(runs_root, profile)).astype(float)
     frame["reason"] = [("; ".join(r) if isinstance(r, list) else "") for r in frame.reasons]
+    engines = dict(zip(frame.configuration, frame.engine, strict=True))
+    frame["superseded"] = answer_lengths.superseded(frame, {c: base_of(frame, e, c) for c, e in engines.items()})
     return ordered(frame, ["workload", "concurrency", "repeat", "key"])
 
 
@@ -133,8 +138,9 @@ def ordered(frame: pd.DataFrame, then: list[str]) -> pd.DataFrame:
 
 
 def ok(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells that passed every gate: the only ones that enter an average."""
-    return frame[frame.status == "ok"]
+    """The cells that passed every gate, of the longest answers: the only ones that enter an average."""
+    good = frame[frame.status == "ok"]
+    return good[~good["superseded"].astype(bool)] if "superseded" in good else good
 
 
 @remembered

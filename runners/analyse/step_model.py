@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from runners.analyse import intervals, load_simulation
-from runners.analyse.load_simulation import DecodeLoad, LoadShape
+from runners.analyse import load_simulation
+from runners.analyse.inference import LEVEL
+from runners.analyse.load_simulation import SEED, DecodeLoad, LoadShape
 from runners.core.errors import UserError
 
 # The letters of the formula -> fields of Coefficients. This order is the one of a coefficient vector, of the chapter's
@@ -128,14 +129,14 @@ class Model:
         """Coefficients.break_even of the fit."""
         return self.coefficients.break_even(k, batch, context, drafter)
 
-    def break_even_interval(self, k, batch, context, drafter, level: float = intervals.LEVEL) -> np.ndarray:
+    def break_even_interval(self, k, batch, context, drafter, level: float = LEVEL) -> np.ndarray:
         """(low, high) over the refits."""
         values = [refit.break_even(k, batch, context, drafter) for refit in self.refits]
         tail = (1 - level) / 2
         return np.quantile(values, [tail, 1 - tail], axis=0)
 
 
-def fit(rows: pd.DataFrame, seed: int = intervals.SEED, resamples: int = RESAMPLES) -> Model:
+def fit(rows: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> Model:
     """Fit the points of one engine (step_points.points). resamples: how many refits the model holds.
 
     UserError when they hold no plain or no speculative step, or too few of them. A coefficient that these points cannot

@@ -82,13 +82,19 @@ def summarise(cells: pd.DataFrame, with_pooled: bool = False) -> pd.DataFrame:
     if with_pooled and len(cells):
         every = pd.concat([every, pooled(cells).assign(status="ok")], ignore_index=True)
     figures = [m.column for m in METRICS.values() if m.column in every]
-    every = every[[*NAMES, "k", "status", "campaign", "start", "capped_at", *figures]]
+    marks = [c for c in ("superseded",) if c in every]
+    every = every[[*NAMES, "k", "status", *marks, "campaign", "start", "capped_at", *figures]]
     rows = []
     for names, group in every.groupby(NAMES, sort=False):
         good = results.ok(group)
         campaigns = good["campaign"].nunique()
         row = dict(zip(NAMES, names, strict=True))
-        row |= {"k": group.k.max(), "n_repeats": len(good), "n_campaigns": campaigns, "n_void": len(group) - len(good)}
+        row |= {
+            "k": group.k.max(),
+            "n_repeats": len(good),
+            "n_campaigns": campaigns,
+            "n_void": int((group.status != "ok").sum()),
+        }
         row |= {"unit": CAMPAIGNS if campaigns > 1 else NOTHING, "capped_at": good.capped_at.min()}
         for m, metric in METRICS.items():
             row |= dict.fromkeys((m, f"{m}_lo", f"{m}_hi"), np.nan)

@@ -33,7 +33,8 @@ def measure(
 ) -> list[CellRow]:
     """Measure one block into the ledgers: a row of each side, void or not.
 
-    Raises NoAnswer for a server that is alive and answers nothing; a server that dies voids its row.
+    Raises NoAnswer for a server that is alive and answers nothing, once every side has its row; a server that dies
+    voids its row.
     """
     # Another order each time, so that no side profits from being second (caches, clocks, a host that calms down).
     order = list(sides)
@@ -47,16 +48,19 @@ def measure(
         seconds = seen[alive.name].loop.seconds
         progress.emit("cell", label=label, state="ends", configuration=alive.name, seconds=seconds)
         progress.emit("span", what="cell", seconds=seconds, configuration=alive.name)
-    rows = []
+    rows, silent = [], None
     for alive in sides:  # the base comes first
         place = Place(campaign.id, start, block, order.index(alive))
         row = judged_row(alive.context, point, place, seen[alive.name])
         alive.context.ledger.append(row, seen[alive.name].results)
         rows.append(row)
-        if seen[alive.name].results and all(r.error for r in seen[alive.name].results) and alive.server.alive():
-            raise NoAnswer(alive.name, f"no answer at C={point.concurrency}: {seen[alive.name].results[0].error}")
+        results = seen[alive.name].results
+        if results and all(r.error for r in results) and alive.server.alive():
+            silent = silent or NoAnswer(alive.name, f"no answer at C={point.concurrency}: {results[0].error}")
         if row.status == "ok":
-            _add_answers(sides, alive, point, seen[alive.name].results)
+            _add_answers(sides, alive, point, results)
+    if silent:
+        raise silent
     return rows
 
 

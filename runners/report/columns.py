@@ -1,8 +1,17 @@
 """Columns of numbers as columns of text."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from runners.core import format
+
+MARK = ", modelled"  # of a figure that rests on steps which the engine does not count (acceptance.is_modelled)
+
+
+def marked(texts: Iterable[str], modelled: Iterable[bool]) -> list[str]:
+    """Figures as text, with a mark where they are modelled and not counted."""
+    return [f"{text}{MARK}" if mark else text for text, mark in zip(texts, modelled, strict=True)]
 
 
 def interval_column(frame: pd.DataFrame, name: str, decimals: int = 2) -> list[str]:

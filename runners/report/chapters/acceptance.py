@@ -6,9 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from runners.analyse import reported, results
-from runners.analyse.acceptance import control, pooled, positions
+from runners.analyse.acceptance import control, is_modelled, pooled, positions
 from runners.core.acceptance_math import accept_length, sglang_rate_new, sglang_rate_old
 from runners.core.format import NOT_MEASURED, listed, number, percent
+from runners.report.columns import marked
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def control_sentence(data: Data) -> str:
 
 def counts_table(pool: pd.DataFrame) -> pd.DataFrame:
     """The raw counts, and the two lengths that follow from them."""
+    modelled = [is_modelled(*names) for names in zip(pool.engine, pool.method, strict=True)]
     return pd.DataFrame(
         {
             "configuration": pool.configuration,
@@ -104,8 +106,8 @@ def counts_table(pool: pd.DataFrame) -> pd.DataFrame:
             "drafted": [number(v, 0) for v in pool.drafted],
             "accepted": [number(v, 0) for v in pool.accepted],
             "accept length": [number(v) for v in pool.accept_length],
-            "steps drafted": [percent(v, 0) for v in pool.drafted_share],
-            "tokens per decode step": [number(v) for v in pool.tokens_per_step],
+            "steps drafted": marked((percent(v, 0) for v in pool.drafted_share), modelled),
+            "tokens per decode step": marked(map(number, pool.tokens_per_step), modelled),
         }
     )
 

@@ -20,6 +20,7 @@ from runners.claims.claim import (
     Checked,
     Earlier,
 )
+from runners.core.format import NOT_MEASURED
 
 Counts = dict[str, dict[str, int]]  # kind -> status -> how many
 TESTED = (REPRODUCED, NOT_REPRODUCED, UNDECIDED, VOID)
@@ -54,12 +55,19 @@ def claims_sentence(counts: Counts) -> str:
     if not sum(total.values()):
         return "No claim is about this machine's profile."
     parts = ", ".join(f"{n} {status}" for status, n in counts[FINDING].items() if n) or "none"
-    held = [f"{counts[kind][HELD]} of {total[kind]} {kind}s" for kind in (INVARIANT, DEFINITION)]
     many = "finding" if total[FINDING] == 1 else "findings"
+    held = f"{_held(counts[INVARIANT], 'invariants of the tool')} {_held(counts[DEFINITION], 'definitions')}".strip()
     return (
-        f"{total[FINDING]} {many}, each tested only by what was measured after it was written down: {parts}. "
-        f"{held[0]} of the tool and {held[1]} held."
-    )
+        f"{total[FINDING]} {many}, each tested only by what was measured after it was written down: {parts}. {held}"
+    ).strip()
+
+
+def _held(counts: dict[str, int], kind: str) -> str:
+    """How many of those that could be checked held; "" where there is no claim of this kind."""
+    tried = sum(n for status, n in counts.items() if status != NOT_MEASURED)
+    if tried:
+        return f"{counts.get(HELD, 0)} of {tried} {kind} held."
+    return f"Of the {kind} none could be checked here." if any(counts.values()) else ""
 
 
 def findings_table(data: Data) -> pd.DataFrame:

@@ -117,7 +117,7 @@ def intervals_sentence(data: Data) -> str:
         return f"Intervals: {NOT_MEASURED}."
     return (
         f"Intervals of ratios are over **{values['interval_unit']}**, at {values['interval_level']} or more. "
-        f"Repeats a point: {values['repeats']}."
+        f"Blocks a point: {values['repeats']}."
     )
 
 
@@ -134,7 +134,7 @@ def point_table(summary: pd.DataFrame, workload: str) -> pd.DataFrame:
     for metric, title in titles.items():
         triples = rows[[metric, f"{metric}_lo", f"{metric}_hi"]].itertuples(index=False)
         columns[title] = ["void" if pd.isna(point) else interval_text(point, lo, hi, 1) for point, lo, hi in triples]
-    return pd.DataFrame(columns | {"repeats": rows.n_repeats, "void": rows.n_void}).reset_index(drop=True)
+    return pd.DataFrame(columns | {"blocks": rows.n_repeats, "void": rows.n_void}).reset_index(drop=True)
 
 
 def ratio_table(costs: pd.DataFrame) -> pd.DataFrame:
@@ -147,7 +147,7 @@ def ratio_table(costs: pd.DataFrame) -> pd.DataFrame:
             "throughput / base": interval_column(costs, "speed_up"),
             "stream speed / base": interval_column(costs, "stream_speed_up"),
             "paired": ["yes" if p else "no" for p in costs.paired],
-            "repeats": costs.n_repeats,
+            "blocks": costs.n_repeats,
             "void": costs.n_void,
         }
     )

@@ -10,7 +10,6 @@ from runners.analyse import (
     kept_out,
     load_simulation,
     multiple_comparisons,
-    results,
     step_model,
     step_points,
 )
@@ -176,15 +175,3 @@ def test_next_steps_are_ranked_by_what_they_can_bring():
 def test_p_values_are_corrected_together():
     q = multiple_comparisons.adjusted(pd.Series([0.01, 0.02, float("nan"), 0.9]))
     assert q.round(3).tolist()[:2] == [0.03, 0.03] and np.isnan(q[2])
-
-
-def test_how_many_repeats_a_margin_takes():
-    assert multiple_comparisons.repeats_needed(0.001, 0.03) == 2
-    assert 10 < multiple_comparisons.repeats_needed(0.06, 0.03) < 30
-    assert multiple_comparisons.repeats_needed(1.0, 0.03) is None
-
-
-def test_the_plan_says_it_from_earlier_runs():
-
-    lines = multiple_comparisons.plan_lines(results.cells("published", "lab-cpu"), 0.03)
-    assert len(lines) == 6 and all("repeats" in line for line in lines)

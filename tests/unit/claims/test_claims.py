@@ -163,7 +163,7 @@ def test_invariants_and_definitions_are_checked_on_everything_and_counted_apart(
     assert counts["invariant"]["held"] == counts["definition"]["broken"] == counts["finding"]["not tested yet"] == 1
     assert claims_chapter.claims_sentence(counts) == (
         "1 finding, each tested only by what was measured after it was written down: 1 not tested yet. "
-        "1 of 1 invariants of the tool and 0 of 1 definitions held."
+        "1 of 1 invariants of the tool held. 0 of 1 definitions held."
     )
 
 

@@ -247,7 +247,7 @@ def test_attached_servers_are_measured_the_same_way(tmp_path):
     [
         (["measure", "--configuration", "nothing"], "has no configuration 'nothing'; it has: llamacpp-base"),
         (["plan", "--profile", "nothing"], "No profile 'nothing'; give one of kimi"),
-        (["plan", "--preset", "deep"], "has no preset 'deep'; it has: quick, full"),
+        (["plan", "--preset", "deep"], "has no preset 'deep'; it has: quick, standard, full"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words, sentence):

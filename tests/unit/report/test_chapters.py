@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import synthetic_runs
 
-from runners.analyse import intervals, reported, results
+from runners.analyse import reported, results
 from runners.claims.reproduction import sides
 from runners.core import paths
 from runners.core.format import NOT_MEASURED
@@ -47,8 +47,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Fewer resamples, and no published runs for the chapter on reproduction to compare with: seconds, not minutes."""
-    monkeypatch.setattr(intervals, "RESAMPLES", 200)
+    """No published runs for the chapter on reproduction to compare with: seconds, not minutes."""
     monkeypatch.setattr(paths, "PUBLISHED_RUNS", Path("nowhere"))
 
 

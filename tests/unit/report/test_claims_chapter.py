@@ -62,5 +62,14 @@ def test_invariants_have_a_table_of_their_own():
     assert chapter.others_table(DATA, "definition").empty
 
 
+def test_what_could_not_be_checked_is_not_counted_as_broken():
+    none = {kind: dict.fromkeys(statuses, 0) for kind, statuses in claim.STATUSES.items()}
+    counts = none | {"invariant": none["invariant"] | {"not measured here": 4}}
+    sentence = chapter.claims_sentence(counts)
+    assert sentence.endswith("Of the invariants of the tool none could be checked here.") and "0 of" not in sentence
+    counts = none | {"invariant": none["invariant"] | {"not measured here": 3, "held": 1}}
+    assert chapter.claims_sentence(counts).endswith("1 of 1 invariants of the tool held.")
+
+
 def test_without_a_claim_about_the_profile_the_sentence_says_so():
     assert chapter.claims_sentence({kind: {} for kind in claim.STATUSES}) == "No claim is about this machine's profile."

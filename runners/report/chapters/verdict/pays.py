@@ -5,7 +5,7 @@ import pandas as pd
 from runners.analyse.inference import NO, NO_DIFFERENCE, NOTHING, UNDECIDED, YES
 from runners.analyse.multiple_comparisons import FALSE_DISCOVERIES
 from runners.core.format import NOT_MEASURED, listed, minutes, triple_text
-from runners.report.columns import interval_column
+from runners.report.columns import interval_column, marked
 
 
 def pays_sentence(verdict: dict) -> str:
@@ -97,8 +97,8 @@ def step_cost_table(costs: pd.DataFrame) -> pd.DataFrame:
             "configuration": costs.configuration,
             "workload": costs.workload,
             "C": costs.concurrency,
-            "tokens per step": lengths,
-            "r = break-even length": interval_column(costs, "step_cost"),
+            "tokens per step": marked(lengths, costs.modelled),
+            "r = break-even length": marked(interval_column(costs, "step_cost"), costs.modelled),
             "decode speed-up": interval_column(costs, "decode_speed_up"),
             "throughput speed-up": interval_column(costs, "speed_up"),
         }
