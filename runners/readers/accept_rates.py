@@ -10,6 +10,7 @@ from collections.abc import Iterable
 ACCEPTED_OVER_DRAFTED = "accepted/drafted"
 BONUS_COUNTED = "accept_len/num_draft_tokens"
 LENGTH_LESS_ONE = "(accept_len-1)/(num_draft_tokens-1)"
+JUDGED_ALONE = "accepted/drafted, each token judged alone"  # vLLM up to 0.7: behind a rejected one too
 UNKNOWN_DEFINITION = "unknown"
 
 

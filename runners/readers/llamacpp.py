@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.causes import REQUEST, ROOT, WRAPPER, Errors
+from runners.readers.log_lines import clock_of
 from runners.readers.prometheus import by_position, count, samples, total
 from runners.readers.records import (
     AcceptanceRecord,
@@ -156,7 +157,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     """
     reading = LogReading(ENGINE)
     phases = tracker()
-    errors = Errors(ENGINE, lambda: phases.current)
+    errors, clock = Errors(ENGINE, lambda: phases.current), clock_of(lines)
     busy: set[str] = set()
     served = timings = False
     last_slot = None
@@ -204,7 +205,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 timings = False
             prefix = _prefix_of(line)
             level, body = prefix["level"], line[prefix.end() :]
-            phase = phases.feed(line, prefix["at"])
+            phase = phases.feed(line, prefix["at"] or clock())
             if phase and phase.name == "restarted":
                 errors.restart()
                 served = False

@@ -18,6 +18,8 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Phases = list[tuple[str, re.Pattern[str]]]  # (name, what a line that begins it contains)
 
+NOT_TOLD = "not in this text"  # an outcome that an excerpt does not show
+
 
 @dataclass
 class Counters:
@@ -82,11 +84,15 @@ class Counters:
 
 @dataclass
 class Phase:
-    """A load phase and the line that announced it; `at` is the line's own time stamp, as text."""
+    """A load phase and the line that announced it.
+
+    at: the line's own time stamp or else its collector's, as text. seconds: how long it took, where the engine says so.
+    """
 
     name: str
     line: str
     at: str | None = None
+    seconds: float | None = None
 
 
 @dataclass(slots=True)
@@ -123,19 +129,26 @@ blank_record = functools.partial(AcceptanceRecord.__new__, AcceptanceRecord)
 
 @dataclass
 class LogReading:
-    """What one log tells.
+    """What one log, or an excerpt of one, tells.
 
-    outcome: the last state that the log shows: starting, ready, served or dead. A process killed without a last line
-    still reads "served", so compare it with the exit status. cause: may be set for a living engine too (a refused
-    request, a drafter it went on without). unknown_lines: lines in no form of this engine that is known here.
+    engine_certainty: how sure it is whose text this is (recognise.py). excerpt: the start of the engine is not in it.
+    outcome: the last state that the log shows: starting, ready, served, stopped (in an orderly way) or dead; NOT_TOLD
+    where an excerpt shows none. A process killed without a last line still reads "served", so compare it with the exit
+    status. no_progress_since, waits_for: a suspected stall, at which time it began and what the engine says it waits
+    for. cause: may be set for a living engine too (a refused request, a drafter it went on without). unknown_lines:
+    lines in no form of this engine that is known here.
     """
 
     engine: str
+    engine_certainty: str | None = None
     generation: str | None = None
+    excerpt: bool = False
     phases: list[Phase] = field(default_factory=list)
     acceptance: list[AcceptanceRecord] = field(default_factory=list)
     running_max: int | None = None
     outcome: str = "starting"
+    no_progress_since: str | None = None
+    waits_for: str | None = None
     cause: str | None = None
     cause_kind: str | None = None
     advice: str | None = None
@@ -241,3 +254,17 @@ class PhaseTracker:
     def current(self) -> str | None:
         """The phase entered last."""
         return self.phases[-1].name if self.phases else None
+
+    @property
+    def began(self) -> bool:
+        """Whether the engine's start is in the log."""
+        return any(phase.name == self._first for phase in self.phases)
+
+    def lasted(self, name: str, seconds: float) -> None:
+        """The engine says how long a phase took; of several ranks the slowest counts."""
+        for phase in reversed(self.phases):
+            if phase.name == name:
+                phase.seconds = max(seconds, phase.seconds or 0.0)
+                return
+            if phase.name == "restarted":
+                return

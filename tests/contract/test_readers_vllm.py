@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from runners.readers import vllm
+from runners.readers.read_text import read_text
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PREFIX = "(APIServer pid=104) INFO 11-29 16:23:28 [metrics.py:120] "
@@ -24,7 +25,7 @@ def read(name):
 
 def test_a_served_log_with_n_gram_speculation():
     reading = read("vllm_cpu_ngram.log")
-    assert reading.outcome == "served" and reading.cause is None  # errors after an orderly stop are none
+    assert reading.outcome == "stopped" and reading.cause is None  # errors after an orderly stop are none
     names = "importing|starting ranks|loading weights|loading drafter|profiling|starting server|ready"
     assert [p.name for p in reading.phases] == names.split("|")
     assert reading.phases[2].at == "11-29 16:23:13"
@@ -173,7 +174,7 @@ def test_a_second_start_in_the_same_log_is_seen():
     twice = vllm.read_log(lines + lines)
     names = [p.name for p in twice.phases]
     assert names.count("ready") == 2 and names[7] == "restarted"
-    assert twice.outcome == "served"
+    assert twice.outcome == "stopped"
     death = "(EngineCore pid=2) ERROR 11-29 16:24:56 [core.py:1512] EngineCore encountered a fatal error."
     assert vllm.read_log([*lines, *lines[:18], death]).outcome == "dead"  # the first run's stop is forgotten
 
@@ -194,3 +195,203 @@ def test_without_speculation_counts_are_absent_not_zero():
     counters = vllm.read_counters(text)
     assert (counters.steps, counters.drafted, counters.accepted_per_position) == (None, None, None)
     assert (counters.output_tokens, counters.running, counters.queued) == (5, 0.0, None)
+
+
+def test_accepted_tokens_are_the_sum_over_positions_where_nothing_else_counts_them():
+    rows = "".join(
+        f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{engine="{e}",position="{p}"}} {n}\n'
+        for e, p, n in ((0, 0, 60), (0, 1, 30), (1, 0, 7))
+    )
+    counters = vllm.read_counters(rows)
+    assert (counters.accepted, counters.accepted_per_position) == (97, [67, 30])
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "(ApiServer_0 pid=1) (Worker_TP3 pid=9) INFO 03-11 06:16:52 [metrics.py:100] ",
+        "(RayWorkerWrapper pid=9, ip=10.0.0.2) INFO 03-11 06:16:52 [metrics.py:100] ",
+        "INFO 03-11 06:16:52 metrics.py:100] ",
+        "INFO 2026-03-11 06:16:52.123 [v1/spec_decode/metrics.py:100] ",
+    ],
+)
+def test_prefixes_of_several_processes_and_of_early_releases(prefix):
+    reading = vllm.read_log([prefix + SPEC])
+    assert reading.unknown_lines == 0 and reading.acceptance[0].accept_length == 2.6
+    assert vllm.acceptance_of(prefix + SPEC).accepted == 64
+
+
+def test_an_acceptance_line_cut_out_of_its_log_is_read():
+    (record,) = vllm.read_log([SPEC]).acceptance
+    assert record.accepted == 64
+
+
+def test_what_a_process_says_in_no_known_form_is_unknown():
+    reading = vllm.read_log(["(Worker_TP3 pid=9) hello", "(Worker_TP3 pid=9) INFO 03-11 06:16:52 [x.py:1] hello"])
+    assert (reading.unknown_lines, reading.unknown_examples) == (1, ["(Worker_TP3 pid=9) hello"])
+
+
+def test_the_cause_names_the_process_nearest_to_it():
+    both = "(ApiServer_0 pid=1) (Worker_TP3 pid=9) ERROR 03-11 06:16:52 [x.py:1] "
+    assert vllm.first_error([both + TRACEBACK, both + "KeyError: 7"])[0] == "Worker_TP3 failed: KeyError: 7"
+
+
+def test_counts_of_the_v0_engine_are_since_its_start():
+    form = (
+        "INFO 03-11 06:16:5{} metrics.py:477] Speculative metrics: Draft acceptance rate: 0.750, System efficiency: "
+        "0.500, Number of speculative tokens: 3, Number of accepted tokens: {}, Number of draft tokens: {}, Number of "
+        "emitted tokens: {}."
+    )
+    engine = (
+        "INFO 03-11 06:16:50 metrics.py:455] Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 9.0 "
+        "tokens/s, Running: 2 reqs, Swapped: 0 reqs, Pending: 1 reqs, GPU KV cache usage: 0.1%."
+    )
+    reading = vllm.read_log([engine, form.format(1, 20, 30, 16), engine, form.format(2, 24, 60, 30)])
+    first, second = reading.acceptance
+    # 10 steps emitted 16 tokens, the next 10 steps 14.
+    assert (first.accepted, first.drafted, first.accept_length) == (6, 30, 1.6)
+    assert (second.accepted, second.drafted, second.accept_length) == (4, 30, 1.4)
+    assert (first.running, first.queued, first.printed_rate) == (2, 1, 0.75)
+    assert first.recomputed_rate == pytest.approx(0.2) and "alone" in first.definition
+    assert reading.unknown_lines == 0 and reading.running_max == 2
+
+
+def test_running_requests_are_summed_over_data_parallel_engines():
+    form = (
+        "(APIServer pid=1) INFO 03-11 06:16:52 [loggers.py:271] Engine {:03d}: Avg prompt throughput: 1.0 tokens/s, "
+        "Avg generation throughput: 9.0 tokens/s, Running: {} reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%"
+    )
+    lines = [form.format(*pair) for pair in ((0, 51), (1, 31), (0, 40), (1, 20))]
+    assert vllm.read_log(lines).running_max == 82
+    slow = [line.replace("loggers.py", "metrics.py") for line in lines]  # no usual line
+    assert vllm.read_log(slow).running_max == 82
+    assert vllm.read_log([form.replace("Engine {:03d}", "2 Engines Aggregated").format(82)]).running_max == 82
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("INFO 03-11 06:16:52 [gpu_model_runner.py:9] Graph capturing finished in 26 secs, took 0.59 GiB", 26),
+        ("INFO 03-11 06:16:52 [model_runner.py:9] Graph capturing finished in 26 secs.", 26),
+    ],
+)
+def test_the_capture_of_graphs_is_a_phase_with_its_seconds(line, seconds):
+    (phase,) = vllm.read_log([line]).phases
+    assert (phase.name, phase.seconds, phase.at) == ("capturing graphs", seconds, "03-11 06:16:52")
+
+
+def test_loading_has_the_seconds_of_its_slowest_rank():
+    begin = "INFO 03-11 06:16:52 [gpu_model_runner.py:9] "
+    lines = [
+        begin + "Starting to load model m...",
+        begin + "Loading weights took 11.50 seconds",
+        begin + "Model loading took 15.2 GiB memory and 13.5 seconds",
+        begin + "Model loading took 15.2 GiB memory and 12.5 seconds",
+    ]
+    phases = vllm.read_log(lines).phases
+    assert [(p.name, p.seconds) for p in phases] == [("loading weights", 13.5), ("profiling", None)]
+
+
+ERROR = "(Worker_TP0 pid=9) ERROR 03-11 06:16:52 [multiproc_executor.py:9] "
+STOP = "(APIServer pid=1) INFO 03-11 06:16:59 [launcher.py:254] [shutdown] API server: shutdown triggered"
+ENGINE_LINE = (
+    "(APIServer pid=1) INFO 03-11 06:16:5{} [loggers.py:271] Engine 000: Avg prompt throughput: {} tokens/s, Avg "
+    "generation throughput: {} tokens/s, Running: {} reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%"
+)
+BUSY = ENGINE_LINE.format(2, "1.0", "9.0", 3)
+ANSWER = 'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 200 OK'
+
+
+@pytest.mark.parametrize(
+    ("lines", "outcome"),
+    [
+        ([PREFIX + SPEC, ERROR + "WorkerProc hit an exception."], "dead"),
+        ([PREFIX + SPEC, ERROR + "WorkerProc hit an exception.", ERROR + TRACEBACK, ERROR + "IndexError: 7"], "dead"),
+        ([BUSY, ANSWER, BUSY], "served"),
+        ([ANSWER, ANSWER], "served"),
+        ([ENGINE_LINE.format(1, "0.0", "0.0", 0)] * 2, "not in this text"),
+        ([BUSY, ANSWER, STOP, "INFO:     Shutting down"], "stopped"),
+        (["INFO:     Application startup complete.", "INFO:     Shutting down"], "stopped"),
+    ],
+)
+def test_the_outcome_of_a_text_without_its_start(lines, outcome):
+    reading = vllm.read_log(lines)
+    assert reading.outcome == outcome and reading.excerpt
+
+
+def test_an_exception_without_its_traceback_is_the_cause():
+    reading = vllm.read_log(["(APIServer pid=1) NotImplementedError: no such layer"])
+    assert (reading.outcome, reading.cause) == ("dead", "APIServer failed: NotImplementedError: no such layer")
+    wrapped = ["RuntimeError: shape", "RuntimeError: Engine core initialization failed. See root cause above."]
+    assert vllm.first_error(wrapped)[0] == "vllm failed: RuntimeError: shape"
+    assert vllm.read_log(wrapped).outcome == "dead"
+    whole = [wrapped[0], TRACEBACK, "KeyError: 7"]
+    assert vllm.first_error(whole)[0] == "vllm failed: KeyError: 7"  # a traceback tells more
+
+
+def test_pydantic_says_what_is_wrong_without_a_traceback_too():
+    who = "(APIServer pid=1) "
+    error = "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig"
+    found = vllm.first_error([who + error, who + "  Value error, max_model_len is too large"])
+    assert "max_model_len" in found[0] and found[1] == "context overrun"
+
+
+def test_an_exception_that_somebody_printed_and_went_on_from_is_no_death():
+    line = "(APIServer pid=1) ImportError: no fast kernels"
+    start = "(APIServer pid=1) INFO 03-11 06:16:52 [core.py:1] Initializing a V1 LLM engine (v0.32.0)"
+    assert vllm.read_log([line, start]).outcome == "starting"
+    request = "(APIServer pid=1) ERROR 03-11 06:16:59 [serving.py:1] ValueError: the prompt is too long"
+    reading = vllm.read_log(["INFO:     Application startup complete.", request])
+    assert (reading.outcome, reading.cause) == (
+        "ready",
+        "APIServer refused a request while serving: ValueError: the prompt is too long",
+    )
+
+
+WAITS = "(EngineCore pid=2) INFO 03-11 06:{:02d}:00 [shm_broadcast.py:501] No available shared memory broadcast block "
+WAITS += "found in 60 seconds. This typically happens when some processes are hanging."
+LOADS = "(Worker_TP0 pid=9) INFO 03-11 06:00:00 [gpu_model_runner.py:9] Starting to load model m..."
+
+
+def test_a_stall_is_suspected_where_nothing_moves_while_the_engine_waits():
+    reading = vllm.read_log([LOADS, WAITS.format(10), WAITS.format(11)])
+    assert (reading.outcome, reading.no_progress_since) == ("starting", "03-11 06:00:00")
+    assert reading.waits_for == "a worker's step, for 11 min or more"
+    assert reading.advice.startswith("Suspected stall") and reading.cause is None
+    alone = vllm.read_log([WAITS.format(10)])
+    assert (alone.no_progress_since, alone.waits_for) == ("03-11 06:10:00", "a worker's step, for 60 s or more")
+
+
+def test_a_stall_that_ended_or_that_is_idleness_is_none():
+    later = LOADS.replace("06:00:00", "06:12:00")
+    assert vllm.read_log([LOADS, WAITS.format(10), later]).no_progress_since is None
+    idle = ENGINE_LINE.format(2, "0.0", "0.0", 0)
+    assert vllm.read_log([BUSY, idle, WAITS.format(30)]).no_progress_since is None
+    assert vllm.read_log(["INFO:     Application startup complete.", WAITS.format(30)]).no_progress_since is None
+    later = BUSY.replace("06:16:52", "06:31:52")
+    assert vllm.read_log([BUSY, WAITS.format(30), later]).no_progress_since is None
+    assert vllm.read_log([BUSY, WAITS.format(30), STOP]).no_progress_since is None
+
+
+def test_requests_that_run_without_a_token_are_a_stall():
+    nothing = [ENGINE_LINE.replace("06:16:5{}", "06:{}:52").format(m, "0.0", "0.0", 3) for m in (16, 17, 18)]
+    reading = vllm.read_log([BUSY, *nothing])
+    assert reading.no_progress_since == "03-11 06:16:52" and "2 min" in reading.waits_for
+    assert vllm.read_log([BUSY, nothing[0]]).no_progress_since is None
+    prompts = [line.replace("prompt throughput: 0.0", "prompt throughput: 8.0") for line in nothing]
+    assert vllm.read_log([BUSY, *prompts]).no_progress_since is None
+
+
+@pytest.mark.parametrize("words", ["send initial message on input socket.", "sendinitial message on input socket."])
+def test_a_launcher_that_stopped_waiting_is_told_of_slow_storage(words):
+    shards = "(Worker_TP0 pid=9) Loading safetensors checkpoint shards:  25% Completed | 1/4"
+    who = "(ApiServer_0 pid=1) "
+    lines = [LOADS, shards, who + TRACEBACK, who + f"TimeoutError: Timed out waiting for engines to {words}"]
+    reading = vllm.read_log(lines)
+    assert (reading.outcome, reading.cause_kind) == ("dead", "ready time-out")
+    assert "slow storage" in reading.advice and "time-out" in reading.advice and "all-reduce" not in reading.advice
+
+
+def test_a_log_of_another_collector_is_read_by_its_engines_process():
+    lines = [f"(RolloutEngine pid=7) {line}" for line in (LOADS, ERROR + TRACEBACK, ERROR + "KeyError: 7")]
+    assert read_text(lines).cause == "Worker_TP0 failed while loading weights: KeyError: 7"

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import cast
 
 from runners.readers.accept_rates import BONUS_COUNTED, LENGTH_LESS_ONE
-from runners.readers.causes import REFUSED, WRAPPER, Errors
+from runners.readers.causes import REFUSED, STANDS_ALONE, WRAPPER, Errors
+from runners.readers.log_lines import clock_of
 from runners.readers.records import (
     Counters,
     LogReading,
@@ -61,7 +62,7 @@ _PREFIX = re.compile(r"\[(?P<at>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?)(?
 _TROUBLE = re.compile(
     r"Traceback \(most|hit an exception|[Ss]igquit|SIGQUIT|SIGTERM|Gracefully exiting|watchdog timeout"
     r"|scheduler is dead|died during|crashed with exit code|Exit code: |Initialization failed|^Killed$"
-    rf"|{REFUSED}"
+    rf"|{REFUSED}|{STANDS_ALONE}"
 )
 _FATAL = re.compile(
     r"hit an exception|[Ss]igquit|SIGQUIT|scheduler is dead|died during|crashed with exit code"
@@ -104,7 +105,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     """
     reading = LogReading(ENGINE)
     phases = tracker()
-    errors = Errors(ENGINE, lambda: phases.current)
+    errors, clock = Errors(ENGINE, lambda: phases.current), clock_of(lines)
     idle, served = True, False
     decoded = Records()
     at_work: set[str] = set()  # running requests, as printed
@@ -139,7 +140,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 phases.feed(line)
                 line, at = tail, body_at(tail)
             prefix = _PREFIX.match(line) if at > 0 else None
-            phase = phases.feed(line, prefix["at"] if prefix else None)
+            phase = phases.feed(line, prefix["at"] if prefix else clock())
             if phase and phase.name == "restarted":
                 errors.restart()
                 idle, served = True, False
