@@ -14,10 +14,11 @@ from pathlib import Path
 
 from runners.core.acceptance_math import accept_length
 from runners.core.errors import UserError
+from runners.readers.log_lines import SAMPLE
+from runners.readers.read_text import read_text
 from runners.readers.records import Counters, LogReading
 from runners.readers.registry import all_readers, names, reader
 
-SAMPLE = 4000  # lines that are enough to recognise the engine
 SHOWN = 8  # acceptance lines printed; --json has them all
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _METRIC = re.compile(r"^(\w+):\w+(?:\{[^}]*\})? [-+0-9.eNaIn]+$")
@@ -41,20 +42,15 @@ def metrics_engine(path: Path) -> str | None:
     return None
 
 
-def log_engine(path: Path) -> str:
-    """The engine whose reader explains most of the first lines; UserError when none explains any."""
-    sample = list(itertools.islice(lines_of(path), SAMPLE))
-    scores = {}
-    for name, module in all_readers().items():
-        reading = module.read_log(sample)
-        scores[name] = (len(reading.phases) + len(reading.acceptance), -reading.unknown_lines)
-    best = max(scores, key=lambda name: scores[name])
-    if scores[best][0] == 0:
+def log_of(path: Path, engine: str | None, num_draft_tokens: int | None) -> LogReading:
+    """The reading of a log or an excerpt of one; UserError when nobody's lines are in it."""
+    reading = read_text(lines_of(path), engine, num_draft_tokens)
+    if reading is None:
         raise UserError(
-            f"{path} was not recognised as a log of {', '.join(names())}: it has no load phase and no "
-            "acceptance line. If it is one, name the engine with --engine."
+            f"{path} was not recognised as a log of {', '.join(names())}: no line is of a form that one of them "
+            "writes. If it is one, name the engine with --engine."
         )
-    return best
+    return reading
 
 
 def server_info(path: Path, engine: str | None = None) -> dict | None:
@@ -81,8 +77,7 @@ def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = N
     kind = metrics_engine(path)
     if kind and engine in (None, kind):
         return reader(kind).read_counters("".join(lines_of(path)))
-    chosen = engine or log_engine(path)
-    return reader(chosen).read_log(lines_of(path), num_draft_tokens)
+    return log_of(path, engine, num_draft_tokens)
 
 
 def show(file: str, engine: str | None, as_json: bool, num_draft_tokens: int | None) -> int:
@@ -131,12 +126,16 @@ def info_words(info: dict) -> list[str]:
 
 def log_words(r: LogReading) -> list[str]:
     """A log in words: phases, acceptance, load and outcome."""
-    words = [f"engine      {r.engine}" + (f", {r.generation}" if r.generation else "")]
-    words += [f"phase       {p.name}" + (f" at {p.at}" if p.at else "") for p in r.phases]
+    words = [", ".join(filter(None, (f"engine      {r.engine}", r.engine_certainty, r.generation)))]
+    for p in r.phases:
+        took = f", {p.seconds:g} s" if p.seconds is not None else ""
+        words.append(f"phase       {p.name}" + (f" at {p.at}" if p.at else "") + took)
     words += _acceptance_words(r)
     if r.running_max is not None:
         words.append(f"requests    {r.running_max} running at most")
     words.append(f"outcome     {r.outcome}")
+    if r.no_progress_since:
+        words.append(f"stall       no progress since {r.no_progress_since}: waits for {r.waits_for}")
     if r.cause:
         words.append(f"cause       {r.cause} [{r.cause_kind}]")
     if r.advice:

@@ -8,10 +8,11 @@
     acceptance_of(line, ...) -> AcceptanceRecord | None
     tracker() -> PhaseTracker             what trim_log keeps of a log
 
-Two more where an engine needs them:
+More where an engine needs them:
 
     counts_from_log(log, start, counts, requests, output_tokens, k) -> Counters     /metrics exports no counts
     read_server_info(answer) -> dict                                                 a saved /server_info
+    MARKS                                 a plug-in's lines by which its texts are recognised (marks.py)
 
 Nothing here imports an engine: everything is read from text, so a log from a box far away reads the same.
 A reader is found by looking into this package and into the folder of plug-ins (core/plugins.py).

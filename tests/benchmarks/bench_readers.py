@@ -1,8 +1,9 @@
 """How fast the log readers are, in megabytes a second, on logs of a busy server; the last line is one JSON object.
 
     .venv/bin/python tests/benchmarks/bench_readers.py [--megabytes 50]
-Not a test: no speed is asserted anywhere. The three readers are timed in turn, three times, in one run; beside them
-stands what merely splitting the same text into lines takes, which is the floor of any reader.
+Not a test: no speed is asserted anywhere. The three readers are timed in turn, three times, in one run, each also
+behind LogLines, from a log without a collector's prefix and from one of docker compose. Beside them stands what merely
+splitting the same text into lines takes, which is the floor of any reader.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import json
 import statistics
 import time
 
+from runners.readers.log_lines import LogLines
 from runners.readers.registry import reader
 
 _SLOT = "I slot print_timing: id  {n} | task {t} | "
@@ -73,16 +75,22 @@ def main() -> None:
     joined = {kind: "\n".join(part) for kind, part in lines.items()}
     found: dict[str, list[float]] = {kind: [] for kind in LINES}
     floor: dict[str, list[float]] = {kind: [] for kind in LINES}
+    layer: dict[str, list[float]] = {kind: [] for kind in LINES}
+    with_prefix: dict[str, list[float]] = {kind: [] for kind in LINES}
+    collected = {kind: [f"{kind}-1  | {line}" for line in part] for kind, part in lines.items()}
     for _ in range(3):
         for kind in LINES:
             megabytes = len(joined[kind]) / 1e6
             floor[kind].append(megabytes / seconds(lambda kind=kind: joined[kind].split("\n")))
             found[kind].append(megabytes / seconds(lambda kind=kind: reader(kind).read_log(lines[kind])))
+            layer[kind].append(megabytes / seconds(lambda k=kind: reader(k).read_log(LogLines(lines[k]))))
+            with_prefix[kind].append(megabytes / seconds(lambda k=kind: reader(k).read_log(LogLines(collected[k]))))
     result = {}
     for kind in LINES:
-        rate, split = statistics.median(found[kind]), statistics.median(floor[kind])
+        rate, split, behind, off = (statistics.median(times[kind]) for times in (found, floor, layer, with_prefix))
         result[kind] = round(rate, 1)
         print(f"{kind:9} {rate:6.0f} MB/s ({len(lines[kind]):,} lines; splitting alone {split:,.0f} MB/s)")
+        print(f"{'':9} {behind:6.0f} MB/s behind the layer, {off:.0f} MB/s with a prefix taken off")
     print(json.dumps({"megabytes": size, "megabytes_per_second": result}))
 
 
