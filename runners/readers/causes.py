@@ -24,6 +24,7 @@ _KNOWN_WORDS = (
     r"mat1 and mat2 |expected (?:mat1|scalar type)|(?:CUDA|HIP) out of memory|Cannot find the config file for "
     r"|TP rank \d+ could finish the model loading|No available memory for the cache blocks"
     r"|Timed out waiting for engines to send|draft model (?:vocab|bos|eos)\b.* must "
+    r"|Out of memory: Killed process \d|Killed$"
 )
 STANDS_ALONE = rf"^(?:{_RAISED}|{_KNOWN_WORDS})"
 _STANDS_ALONE = re.compile(STANDS_ALONE)

@@ -27,7 +27,7 @@ OF_ENGINE = {
             r"No available shared memory broadcast block|waiting for engines to send ?initial message",
             r"Graph capturing finished in \d",
         ),
-        likely=_any(r"[/\\]vllm[/\\]", r"\bvllm\b", r"\bVLLM_[A-Z]"),
+        likely=_any(r"[/\\]vllm[/\\]", r"\bvllm\b", r"\bVLLM_[A-Z]", r"^api_server\.py: error: "),
     ),
     "sglang": Marks(
         sure=_any(
@@ -42,6 +42,7 @@ OF_ENGINE = {
         ),
         likely=_any(
             r"[/\\]sglang[/\\]",
+            r"^launch_server\.py: error: ",
             r"\bsglang\b",
             r"\bSGLANG_[A-Z]",
             r"\bsgl_kernel\b",
@@ -73,4 +74,5 @@ OF_PYTORCH = _any(
     r"^(?:\[rank\d+\]: ?)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?:: |$)",
     r"mat1 and mat2 |(?:CUDA|HIP) out of memory|Cannot find the config file for |^Exit code: ",
     r"Loading safetensors checkpoint shards",
+    r"^INFO: {4,}(?:Application |Started server|Uvicorn running|Waiting for application|\d+\.\d+\.\d+\.\d+:\d+ - )",
 )

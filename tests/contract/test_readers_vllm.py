@@ -395,3 +395,13 @@ def test_a_launcher_that_stopped_waiting_is_told_of_slow_storage(words):
 def test_a_log_of_another_collector_is_read_by_its_engines_process():
     lines = [f"(RolloutEngine pid=7) {line}" for line in (LOADS, ERROR + TRACEBACK, ERROR + "KeyError: 7")]
     assert read_text(lines).cause == "Worker_TP0 failed while loading weights: KeyError: 7"
+
+
+def test_the_kernel_that_killed_a_process_is_the_cause():
+    lines = [
+        "Mar 11 06:16:52 box kernel: Out of memory: Killed process 77 (python3) total-vm:1kB",
+        "Mar 11 06:16:53 box vllm[1]: (APIServer pid=1) ERROR 03-11 06:16:53 [x.py:1] EngineDeadError",
+    ]
+    for text in (lines, [LOADS, "Killed"]):
+        reading = read_text(text)
+        assert (reading.outcome, reading.cause_kind) == ("dead", "killed")
