@@ -25,7 +25,7 @@ _OF_VLLM = (
 # Each form has at most one group: the collector's time.
 _COLLECTORS = [
     rf"({_DAY}T{_CLOCK}{_ZONE}) std(?:out|err) [FP]{_END}",  # Kubernetes' files
-    rf"({_MONTH} {_CLOCK}|{_DAY}T{_CLOCK}{_ZONE}|[A-Z][a-z]{{2}} {_DAY} {_CLOCK} \S+|\[ *\d+\.\d+\]) "
+    rf"({_MONTH} {_CLOCK}|{_DAY}[ T]{_CLOCK}{_ZONE}?|[A-Z][a-z]{{2}} {_DAY} {_CLOCK} \S+|\[ *\d+\.\d+\]) "
     rf"\S+ (?:[^\s\[\]:]+\[\d+\]|kernel):{_END}",  # journald in each of its formats, syslog
     rf"({_DAY}[ T]{_CLOCK}{_ZONE}?) +\|{_END}",
     rf"(?:({_CLOCK}) )?(?:(?=[\w.@/-]*[A-Za-z])[\w.@/-]++|\[[^\]\s]+\]) +\|{_END}",  # docker compose, foreman
@@ -35,6 +35,8 @@ _COLLECTORS = [
     rf"\((?!{_OF_VLLM})[A-Za-z_][\w.:-]* pid=\d+(?:, ip=[\w.:]+)?\){_END}",  # Ray
     r"\[\d+,\d+\]<std(?:out|err)>:",  # mpirun
     r"\[default\d+\]:",  # torchrun
+    rf"\[({_DAY} {_CLOCK})\] (?=\(\w+ pid=|[A-Z]+ \d\d-\d\d |\d+\.\d\d\.\d{{3}}\.\d{{3}} )",  # not before SGLang's
+    r"(?:- )?[\w.]+ - (?:DEBUG|INFO|WARNING|ERROR) - |[\w.]+:[\w.<>]+:\d+ - ",  # Python's logging, loguru
 ]
 # A time alone may be another program's own: most lines must begin with it.
 _TIMES = [rf"({_MONTH} {_CLOCK}) ", rf"({_DAY} {_CLOCK})(?: ?{_ZONE})? ", rf"({_CLOCK}) "]
@@ -49,6 +51,7 @@ _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
 # Colours whose escape byte was lost, or is spelled out.
 _RESET = re.compile(r"(?<!\x1b)\[0(?:;\d{1,3})*m")
 _LOST_COLOUR = re.compile(r"(?:\^\[|#033|\\x1b|\\u001b|\\033|\\e|\u241b|\ufffd)?\[\d{1,3}(?:;\d{1,3})*m")
+_REPEATED = re.compile(r" *\[repeated \d+x across cluster\].*")  # Ray, behind a line of several processes
 # A logging service's JSON, a line each: the keys of the text and of the time.
 _TEXT = ("log", "message", "msg", "MESSAGE", "textPayload", "line")
 _TIME = ("time", "timestamp", "@timestamp", "ts")
@@ -69,7 +72,8 @@ class LogLines:
         self._is_json = _share(self.raw_sample, lambda line: line[:1] == "{" and _unwrap(line) is not None) >= MOST
         plain = [_text_of(line) for line in self.raw_sample] if self._is_json else self.raw_sample
         self._lost = any(_RESET.search(line) for line in plain)
-        plain = [self._without_colours(line) for line in plain]
+        self._repeated = any("x across cluster]" in line for line in plain)
+        plain = [self._plain(line) for line in plain]
         levels = _levels(plain)
         self._prefix = re.compile("".join(f"(?:{level})?" for level in levels)) if levels else None
         self.sample = [line[m.end() :] if self._prefix and (m := self._prefix.match(line)) else line for line in plain]
@@ -78,8 +82,8 @@ class LogLines:
         lines: Iterator[str] = itertools.chain(self.raw_sample, self._rest)
         if self._is_json:
             lines = self._unwrapped(lines)
-        if self._lost:
-            lines = map(self._without_colours, lines)
+        if self._lost or self._repeated:
+            lines = map(self._plain, lines)
         if self._prefix is None:
             for line in lines:
                 yield _COLOUR.sub("", line) if "\x1b" in line else line
@@ -99,10 +103,13 @@ class LogLines:
                 return str(at)
         return self._of_json
 
-    def _without_colours(self, line: str) -> str:
+    def _plain(self, line: str) -> str:
+        """The line without colours and without what Ray adds behind it."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
-        return _LOST_COLOUR.sub("", line) if self._lost else line
+        if self._lost:
+            line = _LOST_COLOUR.sub("", line)
+        return _REPEATED.sub("", line) if self._repeated else line
 
     def _unwrapped(self, lines: Iterator[str]) -> Iterator[str]:
         """The text in each line of JSON; a line that is not JSON as it is."""

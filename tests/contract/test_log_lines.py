@@ -22,6 +22,8 @@ COLLECTORS = {
     "docker logs -t": "2026-03-11T06:16:52.123456789Z {}",
     "a time and a bar": "2026-04-19 17:30:01 | {}",
     "a time alone": "2026-04-19 17:30:01 {}",
+    "Python's logging": "2026-04-19 17:30:01,123 - app.run - INFO - {}",
+    "loguru": "2026-04-19 17:30:01.123 | INFO     | app.run:main:12 - {}",
     "Ray": "(RolloutEngine pid=7) {}",
     "Ray, coloured": "\x1b[36m(RolloutEngine pid=7, ip=10.0.0.2)\x1b[0m {}",
     "kubectl": "pod/name {}",
@@ -29,6 +31,7 @@ COLLECTORS = {
     "stern": "vllm-7d9f8b6c5-x2x9z server {}",
     "srun --label": "0: {}",
     "mpirun": "[1,0]<stdout>:{}",
+    "Ray, of several processes": "(RolloutEngine pid=7) {} [repeated 3x across cluster]",
     "an issue": "> {}",
     "an indent": "    {}",
     "a journal of docker compose": "Mar 11 06:16:52 box docker[77]: vllm-1  | {}",
@@ -97,3 +100,8 @@ def test_lines_that_the_collector_did_not_write_pass_unchanged():
 def test_a_label_is_told_from_a_lines_own_first_word_by_many_lines():
     assert list(LogLines(["qwen2: unknown model"])) == ["qwen2: unknown model"]
     assert list(LogLines(["node01: a", "node02: b", "node01: c"])) == ["a", "b", "c"]
+
+
+def test_a_time_in_brackets_is_taken_off_unless_the_engine_wrote_it():
+    lines = ["[2026-03-11 06:16:52] (Worker_TP3 pid=9) x", "[2026-03-11 06:16:52] Load weight begin."]
+    assert list(LogLines(lines)) == ["(Worker_TP3 pid=9) x", lines[1]]
