@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from runners.measure.client import TIMED, Result
+from runners.measure.client import OWN_ENDS, TIMED, Result
 from runners.measure.ledger import Ledger
 
 SHORTEST_CUT = 40  # characters
@@ -55,7 +55,7 @@ class BaseAnswers:
 
     def _add(self, workload: str, concurrency: int, sample: Sample, finish_reason: str | None) -> None:
         self.samples[workload, concurrency].append(sample)
-        text, known = Text(sample.text, finish_reason == "stop"), self.full.setdefault(sample.prompt_id, [])
+        text, known = Text(sample.text, finish_reason in OWN_ENDS), self.full.setdefault(sample.prompt_id, [])
         if text not in known:
             known.append(text)
 

@@ -23,6 +23,7 @@ from runners.measure import token_times
 from runners.measure.token_times import Stamped
 
 RAMP, TIMED, CUT = "ramp", "timed", "cut"
+OWN_ENDS = ("stop", "tool_calls", "function_call")  # finish reasons of an answer that ended by itself
 
 
 @dataclass
@@ -158,8 +159,9 @@ async def stream(
                     head += chunk
                     if _has_token(head):
                         result.first_token_s = result.last_token_s = now
-                elif b'content":' in chunk:  # `reasoning_content` too; a search of bytes costs far less than JSON
-                    # The closing chunks (finish reason, usage) carry no token and must not move the last one.
+                elif b'content":' in chunk or b'reasoning":' in chunk or b'"arguments":' in chunk:
+                    # Thoughts and a tool's call too; a search of bytes costs far less than JSON. The closing chunks
+                    # (finish reason, usage) carry no token and must not move the last one.
                     result.last_token_s = now
     except httpx.TimeoutException:
         result.error = f"no byte for {client.timeout.read:.0f} s"
@@ -168,8 +170,8 @@ async def stream(
 
 
 def _has_token(head: bytes) -> bool:
-    """True once the stream's whole events hold a token's text (role-only and empty deltas are none)."""
-    return any(token_times.text_of(event) for event in token_times.lines(head.rpartition(b"\n\n")[0]))
+    """True once the stream's whole lines hold a token's text (role-only and empty deltas are none)."""
+    return any(token_times.text_of(event) for event in token_times.lines(head.rpartition(b"\n")[0]))
 
 
 def parsed(kept: list[tuple[Result, list[Stamped]]]) -> list[Result]:

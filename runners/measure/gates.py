@@ -7,7 +7,7 @@ beside it, so that a reader can set another limit.
 import math
 
 from runners.core.acceptance_math import accept_length
-from runners.measure.client import CUT, RAMP, TIMED, Result
+from runners.measure.client import CUT, OWN_ENDS, RAMP, TIMED, Result
 
 HEADROOM = 5  # how many times its rate the client must be able to take
 LIVELOCK_CORES = 0.5  # a server that waits uses far less, one that spins at least one core
@@ -51,7 +51,7 @@ def counted(results: list[Result], expected_tokens: int, natural_ends: bool = Fa
     if natural_ends:
         wrong = [r for r in whole if not 1 <= (r.output_tokens or 0) <= expected_tokens]
         # Shorter, and the engine does not say that the answer ended: it was lost on the way.
-        wrong += [r for r in whole if 1 <= (r.output_tokens or 0) < expected_tokens and r.finish_reason != "stop"]
+        wrong += [r for r in whole if 1 <= (r.output_tokens or 0) < expected_tokens and r.finish_reason not in OWN_ENDS]
         what = f"1 to {expected_tokens} tokens long with an end of their own"
     else:
         wrong = [r for r in whole if r.output_tokens != expected_tokens]

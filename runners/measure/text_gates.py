@@ -17,7 +17,7 @@ from math import sqrt
 from scipy import stats
 
 from runners.measure.base_answers import Text
-from runners.measure.client import TIMED, Result
+from runners.measure.client import OWN_ENDS, TIMED, Result
 
 WINDOW = 256  # characters that a floor judges: the length of the answers that the floors were set on (64 tokens)
 EARLY = 20  # characters: of answers under a wrong accept length 82% differ before it, of good ones at most 17%
@@ -25,6 +25,7 @@ MANY_ANSWERS = 16  # fewer answers scatter more: they are held to a lower floor
 FEWEST_ANSWERS = 3  # one or two answers with an early tie prove nothing
 EARLY_PER_FLOOR = 0.25  # share of answers that may differ early, by how far the floor is below 1: see `early_limit`
 CHANCE = 0.001  # of more early differences than `early_limit` in a good cell
+CHARACTER_PAIRS = 16  # fewer do not show whether a text without spaces repeats itself
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def compare_all(results: Sequence[Result], expected: Mapping[str, Sequence[Text]
     for result in results:
         texts, in_full = expected.get(result.prompt_id), result.role == TIMED
         # The end of a text is where a character that was cut in two stands as U+FFFD: that is no difference.
-        answer = Text(result.text if in_full else result.text.rstrip("\ufffd"), result.finish_reason == "stop")
+        answer = Text(result.text if in_full else result.text.rstrip("\ufffd"), result.finish_reason in OWN_ENDS)
         if result.error is not None or not texts or not (in_full or answer.text):
             continue
         nearest = max((compare(result.prompt_id, answer, t) for t in texts), key=lambda c: (c.share, c.of))
@@ -137,15 +138,23 @@ def early_limit(answers: int, floor: float) -> int:
 
 def bigram_ratio(text: str) -> float | None:
     """Distinct neighbouring word pairs over all pairs; 1: no repetition. None below four pairs, too few to tell."""
-    words = text.split()
-    pairs = list(zip(words, words[1:], strict=False))
-    return len(set(pairs)) / len(pairs) if len(pairs) >= 4 else None
+    return _distinct_pairs(text.split(), 4)
+
+
+def _distinct_pairs(parts: Sequence[str], fewest: int) -> float | None:
+    pairs = list(zip(parts, parts[1:], strict=False))
+    return len(set(pairs)) / len(pairs) if len(pairs) >= fewest else None
 
 
 def distinct_bigrams(texts: Sequence[str]) -> float | None:
-    """`bigram_ratio` averaged over the answers; None when none has enough words."""
-    ratios = [ratio for text in texts if (ratio := bigram_ratio(text)) is not None]
-    return sum(ratios) / len(ratios) if ratios else None
+    """`bigram_ratio` averaged over the answers. Where none has enough words (a language without spaces, the call of a
+    tool), the same of neighbouring characters; None where there are too few of those too.
+    """
+    ratios = [bigram_ratio(text) for text in texts]
+    if not any(ratio is not None for ratio in ratios):
+        ratios = [_distinct_pairs("".join(text.split()), CHARACTER_PAIRS) for text in texts]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return sum(known) / len(known) if known else None
 
 
 def language(ratio: float | None, floor: float) -> str | None:

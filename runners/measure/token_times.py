@@ -68,11 +68,26 @@ def fill_in_cut(answers: Sequence[Answer]) -> None:
 
 
 def text_of(event: dict[str, Any]) -> str:
-    """The text of one event, a reasoning model's thoughts included: they are tokens like others."""
+    """The text of one event: an answer's, a reasoning model's thoughts, and a call of a tool (its name and arguments).
+    All of them are tokens like others.
+    """
     choices = event.get("choices") or [{}]
     delta = choices[0].get("delta") or {}
-    text: str = (delta.get("content") or "") + (delta.get("reasoning_content") or "")
+    # vLLM 0.32 sends `reasoning`, older releases and others `reasoning_content`, and some both with the same text.
+    text = _text(delta.get("reasoning") or delta.get("reasoning_content")) + _text(delta.get("content"))
+    if delta.get("tool_calls") or delta.get("function_call"):
+        calls = [call.get("function") for call in delta.get("tool_calls") or []] + [delta.get("function_call")]
+        text += "".join(_text(call.get("name")) + _text(call.get("arguments")) for call in calls if call)
     return text
+
+
+def _text(part: Any) -> str:
+    """A piece of a delta as text; some servers send a list of parts."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, list):
+        return "".join(_text(piece) for piece in part)
+    return _text(part.get("text") or part.get("thinking")) if isinstance(part, dict) else ""
 
 
 def lines(raw: bytes) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,7 @@ p.add_argument("--token-s", type=float, default=0.006)  # slow enough for the cl
 p.add_argument("--stop-at", type=int, default=10**9, help="answers end early, as if ignore_eos did not hold")
 p.add_argument("--no-usage", action="store_true")
 p.add_argument("--loop", action="store_true", help="answer one word over and over")
+p.add_argument("--thinks", type=int, default=0, help="so many tokens of each answer are thoughts")
 p.add_argument("--hang", action="store_true", help="accept a request and never answer")
 args, _ = p.parse_known_args()  # an engine's own flags pass by
 
@@ -98,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(args.token_s)
             word = "loop" if args.loop else WORDS[i % len(WORDS)]
             word = f"slot-{request['id_slot']}" if "id_slot" in request else word
-            send({"choices": [{"delta": {"content": word + " "}}]})
+            send({"choices": [{"delta": {"reasoning" if i < args.thinks else "content": word + " "}}]})
             with LOCK:
                 STATE["drafts"] += 1
         send({"choices": [{"delta": {}, "finish_reason": "length"}]})

@@ -48,6 +48,15 @@ def test_four_time_stamps_and_counts(fake):
     assert loop.client_cpu_s > 0
 
 
+def test_thoughts_are_tokens_from_the_first_on(fake):
+    pause = 0.01 * slowness()
+    with fake("--token-s", str(pause), "--thinks", "15") as server:
+        loop = client.closed_loop(server.base_url, jobs(2), 1, WAIT_S)
+    for r in loop.results:
+        assert r.error is None and r.output_tokens == 20 and len(r.text.split()) == 20
+        assert r.last_token_s - r.first_token_s > 15 * pause, "the first token is the first thought"
+
+
 def test_each_worker_keeps_its_slot(fake):
     with fake("--token-s", "0.005") as server:
         loop = client.closed_loop(server.base_url, jobs(6, 4), 2, WAIT_S, "id_slot")

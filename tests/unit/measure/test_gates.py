@@ -38,6 +38,7 @@ def test_counted():
     [
         (4, "length", None),
         (1, "stop", None),
+        (2, "tool_calls", None),
         (0, "stop", "1 answers are not 1 to 4 tokens long with an end of their own (p has 0)"),
         (5, "length", "1 answers are not 1 to 4 tokens long"),
         (2, "length", "1 answers are not 1 to 4 tokens long"),

@@ -18,6 +18,10 @@ def test_language():
     assert text_gates.distinct_bigrams(["a b a b a b a b a b"]) < 0.25
     assert text_gates.distinct_bigrams(["one two three four five six"]) == 1
     assert text_gates.distinct_bigrams(["too few words"]) is None
+    assert text_gates.distinct_bigrams(["海辺の石の塔は灰色で、夜の灯は遠くの船からも見える。"]) > 0.9, "no spaces"
+    assert text_gates.distinct_bigrams(["潮風" * 20]) < 0.1
+    assert text_gates.distinct_bigrams(['lamp{"colour":"green","level":7}']) > 0.8, "the call of a tool"
+    assert text_gates.distinct_bigrams(["one two one two one two", "潮風" * 20]) == 0.4, "words where there are words"
     assert text_gates.language(0.1, 0.2) and text_gates.language(None, 0.2) and text_gates.language(0.5, 0.2) is None
 
 
