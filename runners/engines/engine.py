@@ -4,6 +4,7 @@ The rest of the house asks these fields and never for an engine's name. An engin
 `Serving`, which is what one configuration asks of it.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,21 @@ class Files:
 
     def drafter(self, form: Form) -> Path | None:
         return self.drafter_gguf if form == "gguf" else self.drafter_folder
+
+    def served_drafter(self, form: Form, title: str) -> Path | None:
+        """The drafter as the engine of that title serves it; None where none is named.
+
+        UserError where only its other form is there: without it the engine would serve and draft nothing.
+        """
+        other = self.drafter("folder" if form == "gguf" else "gguf")
+        if self.drafter(form) is None and other is not None:
+            has, needs, how = (
+                ("a Hugging Face folder", "a GGUF file", "convert it (convert_hf_to_gguf.py of llama.cpp)")
+                if form == "gguf"
+                else ("a GGUF file", "a Hugging Face folder", "take the folder that it was made from")
+            )
+            raise UserError(f"{title} takes a drafter as {needs} and {other.name} is {has}; {how} and set its `path`.")
+        return self.drafter(form)
 
     def required_folder(self) -> Path:
         """The target's Hugging Face folder, for what cannot be done without one."""
@@ -166,9 +182,33 @@ class Engine:
         return self.capture_script
 
     def drafts_by(self, flags: Flags) -> bool:
-        """Whether these flags alone make it draft. Engines take `_` for `-` in a flag's name."""
-        given = {name.replace("_", "-"): value for name, value in flags.items()}
+        """Whether these flags alone make it draft."""
+        given = self.spelled(flags)
         return any(given.get(name) not in (None, False, "", "none", {}) for name in self.drafting_flags)
+
+    def spelled(self, flags: Flags) -> Flags:
+        """The flags with those that draft or hold JSON under the names of `arguments`: engines take `_` for `-` too,
+        and for a mapping's key a flag of its own (`speculative-config.method`).
+        """
+        found: Flags = {}
+        for name, value in flags.items():
+            head, dot, rest = name.partition(".")
+            head = head.replace("_", "-")
+            if dot and head in self.merged_flags:
+                for key in reversed(rest.split(".")):
+                    value = {key: value}
+                found[head] = merge(found.get(head), value)
+            elif head in self.drafting_flags | self.merged_flags and not dot:
+                found[head] = merge(found.get(head), value)
+            else:
+                found[name] = value
+        return found
+
+    def merged(self, ours: Flags, theirs: Flags) -> Flags:
+        """`theirs` over `ours`; a flag that holds JSON is merged into ours key by key, any other one replaces it."""
+        theirs = self.spelled(theirs)
+        json_flags = {name: merge(ours.get(name), theirs[name]) for name in self.merged_flags if name in theirs}
+        return ours | theirs | json_flags
 
     def known_as(self, method: str) -> str:
         """The house's word for a method written as this engine writes it; an unknown one as it is."""
@@ -176,3 +216,23 @@ class Engine:
         words = {same(theirs): ours for ours, theirs in self.spellings.items()}
         ours = {same(word): word for word in self.spellings}
         return words.get(same(method)) or ours.get(same(method)) or same(method)
+
+
+def merge(ours: Any, theirs: Any) -> Any:
+    """Deep merge of two mappings (or the texts of their JSON), theirs over ours; anything but two mappings: theirs.
+
+    >>> merge({"method": "ngram", "prompt_lookup_max": 4}, {"prompt_lookup_max": 8})
+    {'method': 'ngram', 'prompt_lookup_max': 8}
+    """
+    mine, yours = _from_json(ours), _from_json(theirs)
+    if not isinstance(mine, dict) or not isinstance(yours, dict):
+        return theirs  # where it is no JSON, the engine's own parser says what is wrong with it
+    return mine | {name: merge(mine.get(name), value) for name, value in yours.items()}
+
+
+def _from_json(value: Any) -> Any:
+    """A flag's value as one would write it on the command line, read; anything else as it is."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value

@@ -46,8 +46,8 @@ def arguments(asked: Serving) -> Flags:
 
 def _by_a_model(asked: Serving) -> Flags:
     flags: Flags = {}
-    if asked.files.drafter_gguf is not None:
-        flags["spec-draft-model"] = asked.files.drafter_gguf
+    if (drafter := asked.files.served_drafter("gguf", "llama.cpp")) is not None:
+        flags["spec-draft-model"] = drafter
     if asked.k is not None:
         flags["spec-draft-n-max"] = asked.k
     # By default draft tokens are sampled in the compute graph, and this build then mixes up the slots: a drafter of

@@ -33,8 +33,8 @@ def arguments(asked: Serving) -> Flags:
     }
     if asked.method is not None:
         flags[ALGORITHM] = SPELLINGS.get(asked.method, asked.method.upper())
-        if asked.files.drafter_folder is not None:
-            flags["speculative-draft-model-path"] = asked.files.drafter_folder
+        if (drafter := asked.files.served_drafter("folder", "SGLang")) is not None:
+            flags["speculative-draft-model-path"] = drafter
         if asked.k is not None:
             if asked.method != "ngram":
                 # A chain: drafts = steps + 1. A tree is asked for by flags that take the place of these.

@@ -37,8 +37,8 @@ def arguments(asked: Serving) -> Flags:
 def _speculation(asked: Serving, method: str) -> dict[str, Any]:
     """The mapping of vllm/config/speculative.py, under its own keys; methods have vLLM's own names there."""
     drafts: dict[str, Any] = {"method": method}
-    if asked.files.drafter_folder is not None:
-        drafts["model"] = str(asked.files.drafter_folder)
+    if (drafter := asked.files.served_drafter("folder", "vLLM")) is not None:
+        drafts["model"] = str(drafter)
     if asked.k is not None:
         drafts["num_speculative_tokens"] = asked.k
     if method == "ngram":

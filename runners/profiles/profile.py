@@ -196,7 +196,7 @@ class Profile(Strict):
         """
         chosen = self.configuration(configuration)
         kind = engine(chosen.engine)
-        flags = self.engines[chosen.engine].flags | chosen.flags
+        flags = kind.merged(self.engines[chosen.engine].flags, chosen.flags)
         name = chosen.method
         if name == "none":
             if not kind.drafts_by(flags):
@@ -214,7 +214,7 @@ class Profile(Strict):
         A dequantised target's folder is served in the engine's `dtype`, and so without the rounding of the original.
         """
         chosen = self.configuration(configuration)
-        flags = self.engines[chosen.engine].flags | chosen.flags
+        flags = engine(chosen.engine).merged(self.engines[chosen.engine].flags, chosen.flags)
         dequantised = self.target.dequantised and engine(chosen.engine).serves == "folder"
         own = str(flags.get("dtype", "dequantised")) if dequantised else self.target.precision
         return f"{own}, {flags['quantization']}" if flags.get("quantization") else own

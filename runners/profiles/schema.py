@@ -191,7 +191,10 @@ class Configuration(Strict):
         engine, known = registry.engine(self.engine), methods.method(self.method)
         if self.method == "none" and self.k is not None:
             raise ValueError("`k` goes with a `method` that drafts; set `method`, or leave `k` out")
-        by_flags = any(name in self.flags for name in engine.merged_flags)
+        in_flags = {name: v for name, v in engine.spelled(self.flags).items() if name in engine.merged_flags}
+        by_flags, named = bool(in_flags), engine.method_in(in_flags)
+        if named is not None and self.method not in ("none", engine.known_as(named)):
+            raise ValueError(f"`method: {self.method}` and the method `{named}` of `flags` disagree; leave one out")
         if self.method in engine.needs_k and self.k is None and not by_flags:
             raise ValueError(f"`k` goes with `method: {self.method}`: {engine.title} has no default for it; set `k`")
         if known.drafter == "needed" and self.drafter is None and not by_flags:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import httpx
 
@@ -54,8 +53,7 @@ def command(profile: Profile, configuration: str, files: Files, port: int) -> Co
     asked = serving(profile, configuration, files, port)
     flags = module.arguments(asked)
     for given in (spec.flags, chosen.flags):
-        merged = {name: merge(flags.get(name), given[name]) for name in module.merged_flags if name in given}
-        flags = flags | given | merged
+        flags = module.merged(flags, given)
     program = [] if spec.command else module.program
     env = {**module.env, **module.environment(asked), **spec.env, **chosen.env}
     return Command([*interpreter(spec), *program, *flags_to_argv(flags)], env)
@@ -77,24 +75,6 @@ def serving(profile: Profile, configuration: str, files: Files, port: int) -> Se
         k=chosen.k,
         forced_accept_length=chosen.forced_accept_length,
     )
-
-
-def merge(ours: Any, theirs: Any) -> Any:
-    """Deep merge of two mappings, theirs over ours; anything but two mappings: theirs.
-
-    >>> merge({"method": "ngram", "prompt_lookup_max": 4}, {"prompt_lookup_max": 8})
-    {'method': 'ngram', 'prompt_lookup_max': 8}
-    """
-    if not isinstance(ours, dict):
-        return theirs
-    if isinstance(theirs, str):  # JSON, as one would write it on the command line
-        try:
-            theirs = json.loads(theirs)
-        except ValueError:
-            return theirs  # the engine's own parser says what is wrong with it
-    if not isinstance(theirs, dict):
-        return theirs
-    return ours | {name: merge(ours.get(name), value) for name, value in theirs.items()}
 
 
 def reported_version(kind: str, base_url: str) -> str | None:

@@ -1,17 +1,19 @@
 """Methods are open: any name that the engine drafts by, its spellings, flags that merge, and which one is the base."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from runners.analyse import results
 from runners.core.errors import UserError
+from runners.engines.engine import Files, Serving, merge
 from runners.engines.registry import engine
 from runners.profiles import load
 from runners.profiles.methods import METHODS, method
 from runners.profiles.profile import Profile
-from runners.serve.command import command, merge
+from runners.serve.command import command
 from runners.serve.model_files import planned_files
 
 BOX, LAB = "single-gpu", "lab-cpu"
@@ -88,9 +90,64 @@ def test_flags_merge_into_the_speculative_config():
     assert json.loads(value(words, "--speculative-config"))["prompt_lookup_max"] == 8
 
 
+def speculative_config(**fields):
+    return json.loads(value(argv(with_one(engine="vllm", **fields)), "--speculative-config"))
+
+
+def test_flags_merge_into_the_speculative_config_however_they_are_written():
+    expected = {"method": "mtp", "num_speculative_tokens": 2, "draft_tensor_parallel_size": 1}
+    for flags in (
+        {"speculative-config": {"draft_tensor_parallel_size": 1}},
+        {"speculative_config": {"draft_tensor_parallel_size": 1}},
+        {"speculative-config.draft_tensor_parallel_size": 1},
+        {"speculative-config": '{"draft_tensor_parallel_size": 1}'},
+    ):
+        assert speculative_config(method="mtp", k=2, flags=flags) == expected, flags
+
+
+def test_an_engines_flags_and_a_configurations_merge_into_one_mapping():
+    content = load.load(BOX).model_dump()
+    content["engines"]["vllm"]["flags"] = {"speculative-config": '{"method": "mtp", "a": {"b": 1}}'}
+    content["configurations"] = {
+        "mine": content["configurations"]["vllm-base"] | {"flags": {"speculative_config": {"a": {"c": 2}}}},
+        "vllm-base": content["configurations"]["vllm-base"] | {"flags": {"speculative-config": False}},
+    }
+    profile = Profile.model_validate(content)
+    assert profile.method_of("mine") == "mtp" and profile.base_of("mine") == "vllm-base"
+    assert json.loads(value(argv(profile), "--speculative-config")) == {"method": "mtp", "a": {"b": 1, "c": 2}}
+    assert "--speculative-config" not in argv(profile, "vllm-base")
+
+
+def test_mtp_is_a_method_that_drafts_and_is_never_the_base():
+    for kind in ("vllm", "sglang", "llamacpp"):
+        profile = with_one("a-mtp", profile=LAB if kind == "llamacpp" else BOX, engine=kind, method="mtp", k=1)
+        assert profile.drafts("a-mtp") and profile.base_of("a-mtp") == f"{kind}-base"
+    assert speculative_config(method="mtp", k=1) == {"method": "mtp", "num_speculative_tokens": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "sentence"),
+    [
+        ("llamacpp", "/models/drafter", "llama.cpp takes a drafter as a GGUF file and drafter is a Hugging Face fold"),
+        ("vllm", "/models/drafter.gguf", "vLLM takes a drafter as a Hugging Face folder and drafter.gguf is a GGUF"),
+        ("sglang", "/models/drafter.gguf", "SGLang takes a drafter as a Hugging Face folder"),
+    ],
+)
+def test_a_drafter_that_an_engine_cannot_serve_is_never_left_out_in_silence(kind, path, sentence):
+    path = Path(path)
+    drafter = {"drafter_gguf": path} if path.suffix else {"drafter_folder": path}
+    files = Files(gguf=Path("/models/t.gguf"), folder=Path("/models/t"), **drafter)
+    asked = Serving("t", 512, 4, files, "127.0.0.1", 1, method="eagle3", k=3)
+    with pytest.raises(UserError, match=sentence):
+        engine(kind).arguments(asked)
+    plain = Serving("t", 512, 4, files, "127.0.0.1", 1)
+    assert not any("draft" in flag or "spec" in flag for flag in engine(kind).arguments(plain))
+
+
 def test_mappings_merge_deeply_and_anything_else_replaces():
     assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 9}}) == {"a": {"b": 9, "c": 2}, "d": 3}
     assert merge(None, {"a": 1}) == {"a": 1} and merge({"a": 1}, False) is False and merge({"a": 1}, "not JSON")
+    assert merge('{"a": {"b": 1}}', {"a": {"c": 2}}) == {"a": {"b": 1, "c": 2}}
 
 
 def test_a_tree_is_asked_for_by_flags_and_never_taken_for_a_chain():
@@ -121,6 +178,10 @@ def test_without_k_the_engine_takes_its_own():
         ({"method": "ngram", "k": 3, "base": True}, "`base: true` is for one that does not draft"),
         ({"method": "ngram", "k": 3, "base": "sglang-base"}, "must be a configuration of the same engine"),
         ({"method": "ngram", "k": 3, "base": "nothing"}, "must be a configuration of the same engine"),
+        (
+            {"method": "ngram", "k": 3, "flags": {"speculative_config": {"method": "mtp"}}},
+            "`method: ngram` and the method `mtp` of `flags` disagree; leave one out",
+        ),
         ({}, "configurations mine, vllm-base of vllm do not draft: set `base: true` on exactly one of them"),
     ],
 )
@@ -135,14 +196,19 @@ BY_FLAGS = [
     ("vllm", {"speculative-config": {"model": "/m", "num_speculative_tokens": 2}}, "unnamed"),
     ("sglang", {"speculative-algorithm": "NEXTN", "speculative-eagle-topk": 1}, "mtp"),
     ("vllm", {"spec-method": "mtp", "spec-tokens": 1}, "mtp"),
-    ("vllm", {"speculative_config": {"method": "mtp"}}, "unnamed"),
+    ("vllm", {"speculative_config": {"method": "mtp"}}, "mtp"),
+    ("vllm", {"speculative-config.method": "mtp", "speculative_config.num_speculative_tokens": 1}, "mtp"),
+    ("vllm", {"spec_method": "mtp"}, "mtp"),
+    ("llamacpp", {"spec-type": "draft-mtp"}, "mtp"),
+    ("llamacpp", {"spec_type": "ngram-mod"}, "ngram-mod"),
     ("sglang", {"speculative-algorithm": "EAGLE"}, "eagle-tree"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "flags", "named"), BY_FLAGS)
 def test_a_configuration_that_drafts_through_its_flags_is_never_the_base(kind, flags, named):
-    profile = with_one("a-first-by-name", engine=kind, flags=flags)
+    box = LAB if kind == "llamacpp" else BOX
+    profile = with_one("a-first-by-name", profile=box, engine=kind, flags=flags)
     assert profile.method_of("a-first-by-name") == named and profile.drafts("a-first-by-name")
     assert profile.base_of(f"{kind}-ngram") == f"{kind}-base" == profile.base_of("a-first-by-name")
 
