@@ -4,8 +4,10 @@ import argparse
 
 from runners.commands import arguments
 from runners.core.errors import EngineUnavailable
+from runners.core.progress import Progress
 from runners.engines import environments
 from runners.measure import cell_context
+from runners.profiles import prompt_files
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.serve import model_files
@@ -55,7 +57,20 @@ def prepare_report(profile: Profile, preset: str | None, only: list[str] | None)
         environments.ensure("reference", say)
     for drafter in dict.fromkeys(c.drafter for c in chosen.values()):
         model_files.files(profile, drafter, say)
+    _say_of_prompts(profile, preset, say)
     cell_context.reference_texts(profile, preset, profile.workload.prompt_sets)
+
+
+def _say_of_prompts(profile: Profile, preset: str | None, say: Progress) -> None:
+    """What of a prompt file is not asked, and which set may be too long for the context."""
+    whole, answer = profile.target.context_length, profile.output_tokens(preset)
+    for name in profile.workload.prompt_sets:
+        found = prompt_files.load(name, profile.workload.prompt_files)
+        for note in found.notes:
+            say(f"prompts {name}: {note}")
+        if whole and found.longest + answer > whole:
+            say(f"prompts {name}: the longest has about {found.longest:,} tokens; with {answer:,} of the answer it may "
+                f"not fit into `context_length: {whole}`, and the engine then refuses it")  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ from runners.drafter import (
 )
 from runners.drafter.serve_and_count import ServeSpec
 from runners.engines.registry import all_engines, engine
-from runners.profiles import prompts
+from runners.profiles import prompt_files, prompts
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files
 
@@ -169,7 +169,7 @@ def served_and_replayed(profile: Profile, found: list[str], out: Path, work: Pat
             facts = {"configuration": name, "workload": workload, "drafter": _digest(profile, name)}
             if kept.has(facts):
                 continue
-            chosen = prompts.load(workload).take(PROMPTS)
+            chosen = prompt_files.load(workload, profile.workload.prompt_files).take(PROMPTS)
             tokens = profile.workload.output_tokens
             rows = replay.compare(ServeSpec(profile, name, chosen, tokens, profile.workload.concurrencies), work, say)
             kept.replace(facts, [r | {"output_tokens": tokens} for r in rows])

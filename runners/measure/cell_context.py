@@ -18,7 +18,7 @@ from runners.measure.client import Job, body
 from runners.measure.ledger import Ledger
 from runners.measure.machine_state import MachineState
 from runners.measure.window import ramp_lengths
-from runners.profiles import methods, points, prompts
+from runners.profiles import methods, points, prompt_files
 from runners.profiles.gate_limits import Gates
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
@@ -41,7 +41,7 @@ class CellContext:
     ledger: Ledger
     prompt_sets: dict[str, PromptSet]
     reader: ModuleType  # of the engine's log and metrics
-    request_fields: dict[str, Any] = field(default_factory=dict)  # that this engine needs beside the usual ones
+    request_fields: dict[str, Any] = field(default_factory=dict)  # the engine's own and the profile's
     reference_texts: dict[str, list[Text]] = field(default_factory=dict)  # prompt id -> the reference model's answer
     base: str | None = None  # the configuration of the same engine without speculation
     base_answers: BaseAnswers = field(default_factory=BaseAnswers)  # what it answered in cells that are ok
@@ -88,10 +88,10 @@ class CellContext:
         """A request for each prompt, in this engine's form."""
         # An attached server may have a name of its own for the target.
         model = (self.chosen.attach.model if self.chosen.attach else None) or self.profile.target.name
-        workload, extra = self.profile.workload, self.request_fields
+        workload, more = self.profile.workload, self.request_fields
+        temperature, ends = workload.temperature, workload.ends
         return [
-            Job(p.id, body(model, list(p.messages), output_tokens, workload.temperature, extra, workload.ends))
-            for p in to_send
+            Job(p.id, body(model, list(p.messages), output_tokens, temperature, more | p.fields, ends)) for p in to_send
         ]
 
     def ramp(self, point: Point) -> list[Job]:
@@ -135,8 +135,10 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> Cell
 
     Raises UserError where the profile asks for a reference model and its target has no folder of weights.
     """
-    prompt_sets = {s: prompts.load(s) for s in profile.configuration(name).prompt_sets or profile.workload.prompt_sets}
+    workload = profile.workload
     chosen = profile.configuration(name)
+    asked = chosen.prompt_sets or workload.prompt_sets
+    prompt_sets = {s: prompt_files.load(s, workload.prompt_files) for s in asked}
     context = CellContext(
         profile,
         name,
@@ -144,7 +146,7 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> Cell
         Ledger(runs / profile.name / name),
         prompt_sets,
         reader(chosen.engine),
-        request_fields=dict(engine(chosen.engine).request_fields),
+        request_fields=dict(engine(chosen.engine).request_fields) | workload.body,
         reference_texts=reference_texts(profile, preset, prompt_sets),
         base=profile.base_of(name),
         machine=MachineState(profile.gates),
@@ -157,15 +159,17 @@ def reference_texts(profile: Profile, preset: str | None, names: Iterable[str]) 
     """The reference model's answer to every prompt of these sets that may be timed; none where the profile compares
     with none. They are made once a machine: minutes, which must not fall into a campaign.
     """
-    # Its answers are greedy: nothing to compare sampled ones with.
-    if profile.gates.equal_to_reference_floor is None or profile.workload.temperature > 0:
+    # Its answers are greedy, and to messages alone: nothing to compare others with.
+    workload = profile.workload
+    if profile.gates.equal_to_reference_floor is None or workload.temperature > 0 or workload.body:
         return {}
     folder = model_files.files(profile, None, progress.say).folder
     if folder is None:
         raise UserError(
             f"Profile {profile.name}: `equal_to_reference_floor` needs a target with a Hugging Face folder."
         )
-    needed = {p.id: p for name in names for p in points.timed_pool(profile, prompts.load(name))}
+    sets = [prompt_files.load(name, workload.prompt_files) for name in names]
+    needed = {p.id: p for found in sets for p in points.timed_pool(profile, found) if p.plain}
     with progress.span("reference"):
         found = reference_answers.answers(folder, needed.values(), profile.output_tokens(preset), progress.say)
     return {prompt: [Text(text)] for prompt, text in found.items()}

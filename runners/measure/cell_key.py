@@ -8,7 +8,7 @@ from typing import Any
 
 from runners.core import paths, provenance, redact
 from runners.core.hashes import sha256
-from runners.profiles import prompts
+from runners.profiles import prompt_files
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files, model_files
@@ -63,6 +63,8 @@ def settings_facts(profile: Profile, configuration: str, point: Point, preset: s
     if point.rate is not None:
         # An open loop: requests arrive at this rate. A closed loop's key names neither, as before there were rates.
         facts |= {"load": "open", "rate": point.rate, "seconds": point.seconds}
+    if profile.workload.body:
+        facts["body"] = profile.workload.body
     if profile.workload.ends != "fixed":
         facts["ends"] = profile.workload.ends
     return facts | {
@@ -74,7 +76,7 @@ def settings_facts(profile: Profile, configuration: str, point: Point, preset: s
         "env": line.env,
         "attach": chosen.attach.url if chosen.attach else None,
         "target": profile.target.file_sha256 or profile.target.path,
-        "prompts": prompts.load(point.workload).sha256,
+        "prompts": prompt_files.load(point.workload, profile.workload.prompt_files).sha256,
         "concurrency": point.concurrency,
         # How many arrive in an open loop's window is chance.
         "window": [point.requests, profile.preset(preset).window_seconds] if point.rate is None else None,

@@ -6,6 +6,7 @@ from typing import Any
 from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.validation import validated
+from runners.profiles import prompt_files
 from runners.profiles.profile import Profile
 
 # What profiles written before December 2026 call these keys of `workload`.
@@ -30,6 +31,7 @@ def load(name: str) -> Profile:
     _rename_former_keys(content)
     if content.get("extends") is not None:  # a profile written back says null
         content = _extended(content, path)
+    prompt_files.name_paths(content, path.parent)
     return validated(Profile, content, f"Profile {path.name}", "the profile")
 
 

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from runners.core.errors import UserError
 from runners.engines.registry import engine
-from runners.profiles import methods
+from runners.profiles import methods, request_fields
 from runners.profiles.gate_limits import Gates
 from runners.profiles.schema import (
     Configuration,
@@ -102,6 +102,9 @@ class Profile(Strict):
                     f"prompt set `{prompt_set}` and {max(tokens)} output tokens do not fit into "
                     f"`context_length: {self.target.context_length}`"
                 )
+        early = request_fields.ends_early(self.workload.body)
+        if early and self.workload.ends == "fixed":
+            raise ValueError(f"`{early}` in `body` ends answers before `output_tokens`; set `ends: natural`")
 
     def _check_mix(self) -> None:
         mix = self.workload.mix

@@ -1,44 +1,70 @@
 """Prompt sets: what every configuration of a profile is asked, in the same order.
 
-A set is one JSONL file, `data/prompts/<set id>.jsonl`; its README says what each set is for.
+A set is one JSONL file, `data/prompts/<set id>.jsonl`; its README says what each set is for. Files that somebody has
+elsewhere and in other forms are read by prompt_files.py.
 """
 
 import hashlib
 import json
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from runners.core.errors import UserError
 from runners.core.paths import DATA
+from runners.profiles import filler
 
 FOLDER = DATA / "prompts"
 ROLES = ("system", "user", "assistant")
+Message = dict[str, Any]  # as a chat endpoint takes it: role, content, and what a tool's call needs
 
 
 @dataclass(frozen=True)
 class Prompt:
     """One conversation, as a chat endpoint takes it: the engine applies the chat template.
 
-    `messages` is a tuple of {"role", "content"}; the last one is the user's.
+    `messages` is a tuple of {"role", "content"}; the last one is the user's, or a tool's answer. `fields`: what else a
+    request must hold to ask this (tools, for example).
     """
 
     id: str
     topic: str
     # Dictionaries, because they go into a request as they are; they cannot be hashed.
-    messages: tuple[dict[str, str], ...] = field(hash=False)
+    messages: tuple[Message, ...] = field(hash=False)
+    fields: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def plain(self) -> bool:
+        """Texts of system, user and assistant alone, which every chat template takes?"""
+        return not self.fields and all(m["role"] in ROLES and isinstance(m["content"], str) for m in self.messages)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of its messages; those of images and other parts are none."""
+        contents = [m["content"] for m in self.messages]
+        parts = [part for content in contents if isinstance(content, list) for part in content]
+        found = [part.get("text") for part in parts if isinstance(part, dict)]
+        return [text for text in (*contents, *found) if isinstance(text, str)]
 
 
 @dataclass(frozen=True)
 class PromptSet:
-    """The prompts of one file, in file order; `sha256` is over the file's bytes (64 hex digits)."""
+    """The prompts of one file, in file order. `sha256` (64 hex digits) is over the bytes of a shipped file, and over
+    what is asked where somebody's own file was read. `notes` say what of a file is not asked.
+    """
 
     id: str
     prompts: tuple[Prompt, ...]
     sha256: str
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.prompts)
+
+    @property
+    def longest(self) -> int:
+        """About how many tokens the longest of its prompts has, without those of the chat template."""
+        return max(sum(map(filler.about_tokens, prompt.texts)) for prompt in self.prompts)
 
     def take(self, n: int, offset: int = 0) -> list[Prompt]:
         """`n` prompts from position `offset` on, wrapping round at the end of the set.
@@ -57,23 +83,21 @@ def available(folder: Path = FOLDER) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob("*.jsonl"))
 
 
-# Words, digits and signs. The estimate only has to be near: a cell's real context is counted by the engine.
-_PIECES = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_")
-
-
 def load(set_id: str, folder: Path = FOLDER) -> PromptSet:
     """Read and check one set; `chat@512` is the set `chat` with about 512 tokens of other text before each question.
 
     Raises UserError for an unknown set, a file that is not UTF-8 text, and, with file and line, for
     bad JSON, a missing or malformed key or an id that occurs twice; also for a set without prompts.
     """
-    if "@" in set_id:
-        return with_context(set_id, folder)
+    name, at, length = set_id.partition("@")
+    if at:
+        return with_context(load(name, folder), length, folder)
     # Looked up in the listing rather than on disk, so that an id can never be a path elsewhere.
     known = available(folder)
     if set_id not in known:
         exist = f"these exist: {', '.join(known)}" if known else "there are none"
-        raise UserError(f"unknown prompt set {set_id!r} in {folder}: {exist}.")
+        own = "name a file of your own by its path and ending, as in mine.jsonl"
+        raise UserError(f"unknown prompt set {set_id!r} in {folder}: {exist}; {own}.")
     path = Path(folder) / f"{set_id}.jsonl"
     try:
         data = path.read_bytes()
@@ -102,48 +126,28 @@ def load(set_id: str, folder: Path = FOLDER) -> PromptSet:
     return PromptSet(set_id, tuple(prompts), hashlib.sha256(data).hexdigest())
 
 
-def with_context(set_id: str, folder: Path = FOLDER) -> PromptSet:
-    """A set whose prompts begin with passages of the set `edit`: another context length, the same questions.
+def with_context(base: PromptSet, length: str, folder: Path = FOLDER) -> PromptSet:
+    """A set whose last questions begin with passages of the set `edit`: another context length, the same questions.
 
     The passages differ from prompt to prompt, so that no prefix is shared. UserError unless the length is an integer
-    >= 1.
+    >= 1 and each last question a plain text.
     """
-    name, _, length = set_id.partition("@")
+    set_id = f"{base.id}@{length}"
     if not length.isdigit() or not int(length):
         raise UserError(f"unknown prompt set {set_id!r}: after @ there must be a number of tokens >= 1.")
-    base, filler = load(name, folder), load("edit", folder)
-    passages = [p.messages[-1]["content"] for p in filler.prompts]
+    passages = [p.messages[-1]["content"] for p in load("edit", folder).prompts]
     made = []
     for i, prompt in enumerate(base.prompts):
-        text = _filled(passages, i, int(length))
         last = prompt.messages[-1]
+        if last["role"] != "user" or not isinstance(last["content"], str):
+            raise UserError(f"prompt set {set_id!r}: prompt {prompt.id} must end in a plain question; leave @ out.")
+        text = filler.filled(passages, i, int(length))
         asked = f"Here are some notes.\n\n{text}\n\nThe notes end here. Leave them aside and answer this."
-        asked += f"\n\n{last['content']}"
-        made.append(Prompt(f"{prompt.id}@{length}", prompt.topic, (*prompt.messages[:-1], last | {"content": asked})))
+        messages = (*prompt.messages[:-1], last | {"content": f"{asked}\n\n{last['content']}"})
+        made.append(replace(prompt, id=f"{prompt.id}@{length}", messages=messages))
     asked_for = "".join(p.messages[-1]["content"] for p in made)
-    return PromptSet(set_id, tuple(made), hashlib.sha256(f"{base.sha256} {asked_for}".encode()).hexdigest())
-
-
-def about_tokens(text: str) -> int:
-    """About how many tokens a tokenizer would make: one for a word of up to six letters, for a digit and for a sign.
-
-    A count by characters alone would be several times too small for numbers, which tokenizers split into digits.
-    """
-    return sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(text))
-
-
-def _filled(passages: list[str], first: int, tokens: int) -> str:
-    """Whole words of the passages from number `first` on, until they are about that many tokens."""
-    words: list[str] = []
-    count, passage = 0, first
-    while count < tokens:
-        for word in (passages[passage % len(passages)].strip() + "\n\n").split(" "):
-            words.append(word)
-            count += about_tokens(word)
-            if count >= tokens:
-                break
-        passage += 1
-    return " ".join(words).strip()
+    checksum = hashlib.sha256(f"{base.sha256} {asked_for}".encode()).hexdigest()
+    return replace(base, id=set_id, prompts=tuple(made), sha256=checksum)
 
 
 def _parse(line: str, where: str) -> Prompt:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from runners.engines import registry
 from runners.profiles import methods
 from runners.profiles.latency import LatencyLimits, OpenLoop
+from runners.profiles.request_fields import RequestFields
 from runners.profiles.strict import Positive, Strict
 from runners.readers.registry import all_readers
 
@@ -226,9 +227,11 @@ class Preset(Strict):
 
 class Workload(Strict):
     prompt_sets: list[str] = Field(min_length=1)
+    prompt_files: dict[str, str] = Field(default_factory=dict)  # path by name of a set, as load.py writes it down
     output_tokens: int = Field(ge=2)
     concurrencies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
     temperature: float = Field(default=0.0, ge=0)
+    body: RequestFields = Field(default_factory=dict)  # more fields of each request
     ends: Literal["fixed", "natural"] = "fixed"  # natural: an answer may end by itself before `output_tokens`
     latency_limits: LatencyLimits | None = None  # what goodput counts
     mix: dict[str, Positive] | None = None  # prompt set -> its share of the answers' tokens

@@ -16,7 +16,7 @@ from runners.analyse import (
 from runners.claims import named_values, next_steps
 from runners.core.errors import UserError
 from runners.measure import gates
-from runners.profiles import prompts
+from runners.profiles import filler, prompts
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
 from runners.report.chapters.payoff import crossover as crossover_chapter
@@ -155,9 +155,9 @@ def test_a_context_is_put_before_the_same_questions():
         plain.prompts[0].messages[-1]["content"]
     )
     for asked, alone in zip(long.prompts, plain.prompts, strict=True):
-        counts = [prompts.about_tokens(p.messages[-1]["content"]) for p in (asked, alone)]
+        counts = [filler.about_tokens(p.messages[-1]["content"]) for p in (asked, alone)]
         assert 256 <= counts[0] - counts[1] <= 290  # the passages, and the words around them
-    assert prompts.about_tokens("12, ab abcdefg") == 6  # a table of numbers is longer than it looks
+    assert filler.about_tokens("12, ab abcdefg") == 6  # a table of numbers is longer than it looks
     assert long.prompts[0].messages[-1]["content"][:200] != long.prompts[1].messages[-1]["content"][:200]
     with pytest.raises(UserError, match="number of tokens"):
         prompts.load("chat@many")
