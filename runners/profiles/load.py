@@ -6,7 +6,7 @@ from typing import Any
 from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.validation import validated
-from runners.profiles import prompt_files
+from runners.profiles import prompt_files, sweep
 from runners.profiles.profile import Profile
 
 # What profiles written before December 2026 call these keys of `workload`.
@@ -32,6 +32,7 @@ def load(name: str) -> Profile:
     if content.get("extends") is not None:  # a profile written back says null
         content = _extended(content, path)
     prompt_files.name_paths(content, path.parent)
+    sweep.expand(content, f"Profile {path.name}")
     return validated(Profile, content, f"Profile {path.name}", "the profile")
 
 
