@@ -49,6 +49,23 @@ def write_asset(app: Sphinx) -> None:
     app.add_js_file(ASSET, priority=100)
 
 
+def slim_mathjax(app: Sphinx, failure: Exception | None) -> None:
+    """Keep of MathJax what pages load: one script, its fonts, and the TeX packages that it fetches when asked.
+
+    The whole is 24 MB: other input languages, other outputs, speech.
+    """
+    folder = Path(app.outdir) / "_static" / "mathjax"
+    if failure is not None or not folder.is_dir():
+        return
+    kept = (Path(app.config.mathjax_path).name, "output/chtml/fonts", "input/tex/extensions")
+    for path in sorted(folder.rglob("*"), reverse=True):
+        place = path.relative_to(folder).as_posix()
+        if path.is_file() and not place.startswith(kept):
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
 def refuse_amd(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Warn when something put require.js on a page: its charts would stay empty without a network."""
     for script in context.get("script_files", []):
@@ -60,4 +77,5 @@ def refuse_amd(app: Sphinx, pagename: str, templatename: str, context: dict, doc
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_asset)
     app.connect("html-page-context", refuse_amd, priority=900)
+    app.connect("build-finished", slim_mathjax, priority=900)  # after the files were copied
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,6 +22,7 @@ from runners.core.errors import UserError
 from runners.core.format import SIMULATED
 from runners.measure.ledger import ledger_lines
 from runners.profiles import load
+from runners.report import pictures
 
 SOURCE = paths.ROOT / "book"
 CONFIG = paths.ROOT / "_config.yml"
@@ -135,6 +136,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
         hide_code(Path(shutil.copy(notebook, pages / notebook.name)))
     for notebook in runs:
         title_run(pages / notebook.name)
+    pictures.grid(Path(runs_root), profile, tree / "book" / "images" / pictures.GRID)
     if is_simulated(folder.parent):
         mark_simulated(tree, pages)
     for chapter in (tree / "book").glob("*.md"):

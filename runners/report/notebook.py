@@ -9,14 +9,14 @@ from IPython.display import HTML, Markdown, display
 from myst_nb import glue
 
 from runners.core.format import NOT_MEASURED
-from runners.report import book
+from runners.report import book, tables
 from runners.report.charts import style
 
 EMPTY = f"{NOT_MEASURED.capitalize()}."
 
 
 def set_up() -> None:
-    """Show every row and column of a table in full, and draw every chart in the report's theme."""
+    """Show the cells of a table in full, and draw every chart in the report's theme."""
     pd.set_option("display.max_colwidth", None, "display.max_rows", None, "display.max_columns", None)
     alt.theme.enable(style.THEME)
 
@@ -33,14 +33,11 @@ def show_mark(mark: str) -> None:
 
 
 def show_table(frame: pd.DataFrame, *index: str, empty: str = EMPTY) -> None:
-    """Show a table with the columns `index` as its row names. An empty table tells a reader nothing: `empty` instead.
+    """Show a table (tables.html) with the columns `index` first. An empty one tells a reader nothing: `empty` instead.
 
-    pandas escapes the cells, so reasons and statements from outside need no more.
+    Cells are escaped, so reasons and statements from outside need no more.
     """
-    if frame.empty:
-        display(Markdown(empty))
-    else:
-        display(frame.set_index(list(index)) if index else frame.reset_index(drop=True))
+    display(HTML(tables.html(frame, index)) if len(frame) else Markdown(empty))
 
 
 def first(frame: pd.DataFrame) -> Any | None:

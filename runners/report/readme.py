@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from runners.analyse import results, summarise
 from runners.analyse.verdict import decide
 from runners.claims import check
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
+from runners.report import pictures
 from runners.report.chapters import claims as claims_chapter
 from runners.report.chapters.verdict import summary
-from runners.report.charts import throughput as throughput_charts
 
 BEGIN, END = "<!-- verdict: made by `make publish` -->", "<!-- end of verdict -->"
 README = paths.ROOT / "README.md"
@@ -35,8 +34,6 @@ def write(profile: Profile, runs: Path) -> int:
     if profile.simulated:
         raise UserError(f"{profile.name} is a rehearsal: simulated figures never enter the README.")
     README.write_text(with_section(README.read_text(), section(profile, runs)))
-    cells = results.cells(runs, profile.name)
-    chart = throughput_charts.throughput(summarise.summarise(cells), cells)
-    chart.save(str(PICTURE))
+    pictures.grid(runs, profile.name, PICTURE)
     print(f"README.md and {PICTURE.relative_to(paths.ROOT)} say what {profile.name}'s verdict says")
     return 0

@@ -53,17 +53,9 @@ def load(runs: str | Path, profile: str) -> Data:
 
 def glue_values(data: Data) -> dict[str, str]:
     """The figures that pages of the book quote from this chapter."""
-    good, missing = results.ok(data.cells), data.statuses[data.statuses.status == NOT_MEASURED]
     measured = data.points[data.points.n_repeats > 0]
     return {
-        "comparison_profile": data.profile,
-        "configurations_planned": str(len(data.statuses)),
-        "configurations_measured": str(len(data.statuses) - len(missing)),
-        "configurations_not_measured": listed(missing.configuration),
-        "cells_ok": f"{len(good):,}",
-        "cells_void": f"{len(data.cells) - len(good):,}",
-        "requests_total": number(good.requests.sum(), 0),
-        "output_tokens_total": number(good.output_tokens.sum(), 0),
+        "measured_sentence": measured_sentence(data),
         "repeats": _range_text(measured.n_repeats),
         "interval_unit": " or ".join(sorted(set(data.costs.unit) - {inference.NOTHING})) or NOT_MEASURED,
         "interval_level": percent(inference.LEVEL, 0),
@@ -79,13 +71,15 @@ def _range_text(counts: pd.Series) -> str:
 
 def measured_sentence(data: Data) -> str:
     """How much was measured."""
-    values, points = glue_values(data), results.points(data.profile, data.cells)
+    good, points = results.ok(data.cells), results.points(data.profile, data.cells)
+    void = int((data.cells["status"] != "ok").sum())
+    measured = int((data.statuses["status"] != NOT_MEASURED).sum())
     workloads = listed(dict.fromkeys(w for w, _ in points if w != "all"))
     concurrencies = listed(dict.fromkeys(c for _, c in points))
     return (
-        f"{values['configurations_measured']} of {values['configurations_planned']} configurations were measured: "
-        f"{values['cells_ok']} cells count and {values['cells_void']} are void. The cells that count hold "
-        f"{values['requests_total']} requests with {values['output_tokens_total']} output tokens "
+        f"{measured} of {len(data.statuses)} configurations were measured: {len(good):,} cells count and {void:,} are "
+        f"void. The cells that count hold {number(good.requests.sum(), 0)} requests with "
+        f"{number(good.output_tokens.sum(), 0)} output tokens "
         f"(workloads: {workloads}; C: {concurrencies})."
     )
 

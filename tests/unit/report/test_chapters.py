@@ -36,7 +36,7 @@ QUOTED = {
     "claims": lambda *run: claims.glue_values(claims.load(*run).counts),
     "comparison": lambda *run: comparison.glue_values(comparison.load(*run)),
     "reproduction": lambda *run: reproduction.glue_values(sides(*run, elsewhere=Path("no-other-machine"))),
-    "verdict": lambda *run: verdict.glue_values(verdict.load(*run).verdict),
+    "verdict": lambda *run: verdict.glue_values(verdict.load(*run)),
 }
 
 
@@ -76,18 +76,14 @@ def test_a_chapter_makes_the_figures_that_pages_ask_for_and_no_others(name, runs
 
 def test_figures_of_made_up_runs(runs):
     values = quoted("verdict", runs, PROFILE)
-    assert int(values["pays_yes"]) + int(values["pays_no"]) + int(values["pays_undecided"]) <= int(values["pays_total"])
     assert values["gains_most_configuration"] == "vllm-ngram" and values["gains_most_workload"] == "edit"
     assert quoted("acceptance", runs, PROFILE)["control_accept_length"] == "1.00"
     values = quoted("comparison", runs, PROFILE)
-    assert (values["repeats"], values["cells_void"]) == ("2 to 3", "1")
-    assert "vllm-eagle3-untrained" in values["configurations_not_measured"]
+    assert values["repeats"] == "2 to 3" and "cells count and 1 are void" in values["measured_sentence"]
 
 
 def test_nothing_measured_is_said_in_every_figure_of_the_verdict(tmp_path):
     values = dict(quoted("verdict", tmp_path, PROFILE))
-    assert values.pop("pays_total") == values.pop("pays_yes") == values.pop("pays_no") == "0"
-    assert values.pop("pays_undecided") == "0"
     assert all(NOT_MEASURED in value for value in values.values())
 
 

@@ -33,7 +33,7 @@ def test_an_empty_table_is_a_sentence(displayed):
     notebook.show_table(pd.DataFrame({"a": [1], "b": [2]}), "a")
     notebook.show_table(pd.DataFrame({"a": [1], "b": [2]}, index=[7]))
     assert displayed[0].data == "Not measured here."
-    assert displayed[1].index.names == ["a"] and list(displayed[2].index) == [0]
+    assert all(table.data.count("<tr") == 2 and "data, 1 row:" in table.data for table in displayed[1:])
 
 
 def test_an_example_is_the_first_row_or_said_to_be_missing(capsys):

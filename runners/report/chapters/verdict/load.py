@@ -6,14 +6,14 @@ from pathlib import Path
 import pandas as pd
 
 from runners.analyse import reported, results
-from runners.analyse.inference import NO, UNDECIDED, YES
 from runners.analyse.verdict import decide, store
 from runners.core.format import NOT_MEASURED, number
 from runners.report import examples
-from runners.report.chapters.verdict import pays, what_to_serve
+from runners.report.chapters.verdict import pays, stamp, what_to_serve
+from runners.report.charts import pays as grid_points
 from runners.report.columns import interval_column
 
-_POINT = ["configuration", "workload", "concurrency", "pays", "speed_up", "speed_up_lo", "speed_up_hi"]
+_POINT = ["configuration", "workload", "concurrency", "speed_up", "speed_up_lo", "speed_up_hi"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,11 @@ class Data:
     requests: pd.DataFrame
     statuses: pd.DataFrame
     costs: pd.DataFrame  # step_cost.step_costs, as the verdict holds them
+    points: pd.DataFrame  # the verdict's points
+    lost: pd.DataFrame  # configuration, workload, concurrency of points without a cell that counts
     pairs: pd.DataFrame  # examples.beside_base
     case: pd.DataFrame  # reported, not measured
+    stamp: str  # where it comes from, a sentence
 
 
 def load(runs: str | Path, profile: str, write: bool = False) -> Data:
@@ -41,21 +44,23 @@ def load(runs: str | Path, profile: str, write: bool = False) -> Data:
         results.requests(runs, profile),
         results.statuses(runs, profile),
         decide.costs(verdict),
+        grid_points.answered(verdict),
+        grid_points.lost(cells),
         examples.beside_base(cells),
         reported.case(),
+        stamp.sentence(runs, profile),
     )
 
 
-def glue_values(verdict: dict) -> dict[str, str]:
-    """The figures that pages of the book quote from this chapter, from `decide.decide`."""
+def glue_values(data: Data) -> dict[str, str]:
+    """The figures that pages of the book quote from this chapter."""
+    verdict = data.verdict
     uses = {"single": "single_stream", "throughput": "throughput", "goodput": "goodput"}
     values = {f"{name}_sentence": what_to_serve.use_sentences(verdict, use) for name, use in uses.items()}
     values |= {"pays_sentence": pays.pays_sentence(verdict), "text_sentence": what_to_serve.text_sentence(verdict)}
-    values |= {"open_sentence": pays.open_sentence(verdict)}
-    points = pd.DataFrame(verdict["points"], columns=[*_POINT, "step_cost"]).dropna(subset=["speed_up"])
-    values |= {"pays_total": str(len(points))}
-    answers = {"yes": YES, "no": NO, "undecided": UNDECIDED}
-    values |= {f"pays_{key}": str(int((points.pays == answer).sum())) for key, answer in answers.items()}
+    values |= {"open_sentence": pays.open_sentence(verdict), "stamp_sentence": data.stamp}
+    working = [p for p in verdict["points"] if not pays.is_control(p)]
+    points = pd.DataFrame(working, columns=[*_POINT, "step_cost"]).dropna(subset=["speed_up"])
     for key, falling in (("gains_most", False), ("loses_most", True)):
         one = points.sort_values("speed_up", ascending=falling, kind="stable").head(1)
         for name in ("configuration", "workload", "concurrency"):

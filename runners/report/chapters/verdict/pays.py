@@ -10,7 +10,8 @@ from runners.report.columns import interval_column, marked
 
 def pays_sentence(verdict: dict) -> str:
     """At how many points speculation pays, and with which configurations."""
-    points = [p for p in verdict["points"] if p["speed_up"] is not None]
+    measured = [p for p in verdict["points"] if p["speed_up"] is not None]
+    points = [p for p in measured if not is_control(p)]
     if not points:
         return f"Whether speculation pays: {NOT_MEASURED}."
     count = {a: sum(p["pays"] == a for p in points) for a in (YES, NO, NO_DIFFERENCE)}
@@ -18,8 +19,15 @@ def pays_sentence(verdict: dict) -> str:
     gains = f"pays at {count[YES]}" + (f" ({where})" if count[YES] else "")
     rest = len(points) - sum(count.values())
     tail = f"loses at {count[NO]}, makes no difference at {count[NO_DIFFERENCE]} and is undecided at {rest}"
-    note = " One start a point and no earlier campaign: nothing can be decided." if verdict["unit"] == NOTHING else ""
+    controls = len(measured) - len(points)
+    note = f" {controls} points of drafters that accept nothing are not counted." if controls else ""
+    note += " One start a point and no earlier campaign: nothing can be decided." if verdict["unit"] == NOTHING else ""
     return f"Of {len(points)} measured points speculation {gains}, {tail}.{note}"
+
+
+def is_control(point: dict) -> bool:
+    """Did the drafter of this point draft and have nothing accepted? Such drafters are served to show what that costs."""
+    return bool(point["drafted"]) and point["accepted"] == 0
 
 
 def open_sentence(verdict: dict) -> str:
@@ -59,19 +67,13 @@ def false_discovery_sentence(verdict: dict) -> str:
 
 
 def points_table(verdict: dict) -> pd.DataFrame:
-    """Does speculation pay, point by point: speed-up over the engine's base, answer, cause."""
+    """Point by point: speed-up over the engine's base, answer, cause, and what would turn the answer."""
     rows = []
     for p in verdict["points"]:
         ratio = triple_text([p["speed_up"], p["speed_up_lo"], p["speed_up_hi"]])
-        rows.append([p["configuration"], p["workload"], p["concurrency"], ratio, p["pays"], p["cause"]])
-    return pd.DataFrame(rows, columns=["configuration", "workload", "C", "throughput / base", "pays", "because"])
-
-
-def flip_table(verdict: dict) -> pd.DataFrame:
-    """What would turn each answer."""
-    names = ["configuration", "workload", "concurrency", "pays", "flip"]
-    rows = [[p[name] for name in names] for p in verdict["points"]]
-    return pd.DataFrame(rows, columns=["configuration", "workload", "C", "pays", "it takes"])
+        rows.append([p["configuration"], p["workload"], p["concurrency"], ratio, p["pays"], p["cause"], p["flip"]])
+    names = ["configuration", "workload", "C", "throughput / base", "pays", "because", "it takes"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def pays_table(verdict: dict) -> pd.DataFrame:
