@@ -5,14 +5,15 @@ from pathlib import Path
 import altair as alt
 
 from runners.analyse import results
-from runners.analyse.verdict import decide
+from runners.analyse.verdict import decide, store
 from runners.report.charts import pays, style
 
 GRID = "verdict.svg"  # in book/images
 
 
 def grid(runs: Path, profile: str, file: Path) -> None:
-    """Does speculation pay, at every point, as an SVG file; from the stored verdict of a profile's runs."""
+    """Does speculation pay, at every point, as an SVG file. The verdict is decided here where none is stored."""
     alt.theme.enable(style.THEME)
     cells = results.cells(runs, profile)
-    pays.grid(pays.answered(decide.stored(runs, profile)), pays.lost(cells)).save(str(file))
+    verdict = decide.stored(runs, profile) if store.path_of(runs, profile).is_file() else decide.of(runs, profile)
+    pays.grid(pays.answered(verdict), pays.lost(cells)).save(str(file))

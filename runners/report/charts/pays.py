@@ -15,7 +15,7 @@ TITLE = "Does speculation pay?"
 VOID = "void"
 LOSES, EVEN, PAYS = "#d55e00", "#ffffff", "#0072b2"
 DARK = 0.6  # of a shade: white text from here on
-LABELS = 190  # pixels of the configurations' names
+LABELS = 230  # pixels of the configurations' names
 CELL, ROW = 30, 15  # pixels: the height of a cell of the grid, of a row of the forest
 POINT = ["configuration", "workload", "concurrency"]
 COLUMNS = [*POINT, "engine", "method", "speed_up", "speed_up_lo", "speed_up_hi", "pays"]
@@ -46,14 +46,17 @@ def grid(points: pd.DataFrame, void: pd.DataFrame | None = None) -> alt.TopLevel
         return nothing(TITLE)
     order = list(dict.fromkeys(frame["configuration"]))
     workloads = list(dict.fromkeys(frame["workload"]))
-    width = (WIDTH - LABELS) // len(workloads) - 10
+    width = (WIDTH - LABELS) // len(workloads) - 20
     panels = [
         _panel(frame[frame["workload"] == workload], order, i == 0).properties(
             title=workload, width=width, height=CELL * len(order)
         )
         for i, workload in enumerate(workloads)
     ]
-    note = "throughput over the same engine without speculation; blue: faster, orange: slower; open: not decided"
+    note = [
+        "throughput over that of the same engine without speculation;",
+        "blue: faster, orange: slower; open: not decided",
+    ]
     return alt.hconcat(*panels, title=alt.Title(TITLE, subtitle=note))
 
 
@@ -85,7 +88,7 @@ def _panel(frame: pd.DataFrame, order: list[str], named: bool) -> alt.LayerChart
         x=alt.X("C:O", title="requests at once", axis=alt.Axis(labelAngle=0, ticks=False, domain=False)),
         y=alt.Y("configuration:N", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order)),
     )
-    scale = alt.Scale(domain=[-1, 0, 1], range=[LOSES, EVEN, PAYS])
+    scale = alt.Scale(domain=[-1, 0, 1], range=[LOSES, EVEN, PAYS], interpolate="rgb")
     seen = ["configuration:N", "workload:N", "C:O", "ratio:N", "answer:N"]
     ink = alt.Color("ink:N", scale=None)
     return alt.layer(
@@ -109,7 +112,7 @@ def forest(points: pd.DataFrame, margin: float) -> alt.TopLevelMixin:
     frame = frame[keep].astype({"speed_up": float, "speed_up_lo": float, "speed_up_hi": float}).round(3)
     order = frame.groupby("point")["speed_up"].mean().sort_values(ascending=False).index.tolist()
     workloads = list(dict.fromkeys(frame["workload"]))
-    width = (WIDTH - LABELS) // len(workloads) - 10
+    width = (WIDTH - LABELS) // len(workloads) - 20
     ends = frame[["speed_up", "speed_up_lo", "speed_up_hi"]]
     domain = [round(max(float(ends.min().min()) * 0.95, 0.05), 3), round(min(float(ends.max().max()) * 1.05, 20), 3)]
     panels = [
@@ -122,13 +125,11 @@ def forest(points: pd.DataFrame, margin: float) -> alt.TopLevelMixin:
     return alt.hconcat(*panels, title=alt.Title("Throughput over base", subtitle=note))
 
 
-def _ratios(
-    frame: pd.DataFrame, order: list[str], domain: list[float], margin: float, named: bool
-) -> alt.LayerChart:
+def _ratios(frame: pd.DataFrame, order: list[str], domain: list[float], margin: float, named: bool) -> alt.LayerChart:
     scale = alt.Scale(type="log", domain=domain, nice=False, clamp=True)
     axis = alt.Axis(values=[0.25, 0.5, 0.7, 1, 1.4, 2, 4], format=".2~f", gridOpacity=0.5)
     x = alt.X("speed_up:Q", scale=scale, axis=axis, title="ratio (log scale)")
-    label = alt.Axis(labelLimit=LABELS + 40, ticks=False) if named else None
+    label = alt.Axis(labelLimit=LABELS, ticks=False) if named else None
     y = alt.Y("point:N", sort=order, title=None, axis=label, scale=alt.Scale(domain=order))
     band = pd.DataFrame({"low": [1 - margin], "high": [1 + margin]})
     words = list(WORDS.values())

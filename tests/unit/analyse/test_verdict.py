@@ -200,7 +200,7 @@ def test_tables(found):
     table = what_to_serve.answers_table(found)
     assert table.serve.notna().all() and set(table.workload) == {"chat", "edit"}
     assert len(what_to_serve.engines_table(found)) == 2 * len(table)
-    assert len(pays_chapter.points_table(found)) == len(pays_chapter.flip_table(found)) == len(found["points"]) == 18
+    assert len(pays_chapter.points_table(found)) == len(found["points"]) == 18
     assert pays_chapter.pays_table(found).drop(columns="configuration").to_numpy().sum() == 18
     assert summary.section(found).startswith("**Single stream**\n\n- For chat, one request at a time: ")
     assert decide.costs(found).columns.tolist() == step_cost.COLUMNS

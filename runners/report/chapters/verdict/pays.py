@@ -26,7 +26,7 @@ def pays_sentence(verdict: dict) -> str:
 
 
 def is_control(point: dict) -> bool:
-    """Did the drafter of this point draft and have nothing accepted? Such drafters are served to show what that costs."""
+    """Did the drafter of this point draft and have nothing accepted? They are served to show what it costs."""
     return bool(point["drafted"]) and point["accepted"] == 0
 
 
