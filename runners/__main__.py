@@ -46,7 +46,14 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "analyse", "Execute the book's chapters on existing runs; nothing is measured.", "--runs local"
         ),
         "book": Command("build_book", "Build the book from existing runs; nothing is measured.", "--runs local"),
-        "read": Command("read_log", "Show what an existing log, /metrics text or /server_info says.", "server.log"),
+        "read": Command(
+            "read_log",
+            "Say what logs and /metrics texts of a server show, and what to do.",
+            "before.prom after.prom server.log.gz",
+        ),
+        "watch": Command(
+            "watch", "Show what a running server does, one line an interval.", "http://localhost:8000 --every 5"
+        ),
         "compare": Command("compare", "Set two sets of runs side by side, ratio by ratio.", "published local"),
         "share": Command(
             "share_runs", "Pack a profile's runs into one archive for another person.", "--out mine.tar.gz"

@@ -41,3 +41,29 @@ def add_minutes(parser: argparse.ArgumentParser) -> None:
 def add_more(parser: argparse.ArgumentParser) -> None:
     """--more: another campaign beside a finished one."""
     parser.add_argument("--more", action="store_true", help="add a campaign beside one that is finished")
+
+
+def positive(text: str) -> float:
+    """The type of an option that is a number above 0."""
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError("must be a number above 0")
+    return value
+
+
+def count(text: str) -> int:
+    """The type of an option that is a whole number above 0."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be a whole number above 0")
+    return value
+
+
+def add_step_cost(parser: argparse.ArgumentParser) -> None:
+    """--r, or the profile that knows it: the time of a speculative step over that of a plain one."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--r", type=positive, help="step cost ratio; tells whether speculation pays here")
+    group.add_argument("--profile", help="a profile whose verdict knows r; says the same")
+    parser.add_argument("--configuration", help="which of the profile's configurations this server runs")
+    parser.add_argument("--runs", default="local", help="the profile's: published, local, or a folder (default: local)")
+    parser.add_argument("-C", "--concurrency", type=positive, help="requests at the same time, if no text tells them")

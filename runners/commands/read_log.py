@@ -1,68 +1,29 @@
-"""`specverdict read FILE`: what an existing log, /metrics text or /server_info shows.
+"""`specverdict read WHAT...`: what logs, /metrics texts and a /server_info say, each by itself and together.
 
-Engine and generation, load phases with times, acceptance by the engine's own definition and recomputed, running and
-queued requests, the outcome, the first real cause, and what to try.
+WHAT is a file (also compressed), a folder, `-` for standard input or the address of a server's /metrics. Two snapshots
+of one server are subtracted. It ends with one sentence to act on.
 """
 
 import argparse
-import dataclasses
-import itertools
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runners.core.acceptance_math import accept_length
+from runners.commands import arguments, metrics_url
+from runners.commands.read_answer import together_words
+from runners.commands.read_json import SCHEMA, document
+from runners.commands.read_words import interval_words, text_words
 from runners.core.errors import UserError
-from runners.readers.log_lines import SAMPLE
-from runners.readers.read_text import read_text
+from runners.readers import sources, texts
 from runners.readers.records import Counters, LogReading
-from runners.readers.registry import all_readers, names, reader
+from runners.readers.registry import names
+from runners.readers.sources import Source
+from runners.readers.texts import Text
+from runners.readers.together import Together, by_server
 
-SHOWN = 8  # acceptance lines printed; --json has them all
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_METRIC = re.compile(r"^(\w+):\w+(?:\{[^}]*\})? [-+0-9.eNaIn]+$")
-
-
-def lines_of(path: Path) -> Iterator[str]:
-    """The file's lines without terminal colours; UserError when it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            for line in handle:
-                yield _COLOUR.sub("", line) if "\x1b" in line else line
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); give a log or a saved /metrics text.") from error
-
-
-def metrics_engine(path: Path) -> str | None:
-    """The engine whose /metrics text this is; None for a log."""
-    for line in itertools.islice(lines_of(path), SAMPLE):
-        if (found := _METRIC.match(line.strip())) and found[1] in all_readers():
-            return found[1]
-    return None
-
-
-def log_of(path: Path, engine: str | None, num_draft_tokens: int | None) -> LogReading:
-    """The reading of a log or an excerpt of one; UserError when nobody's lines are in it."""
-    reading = read_text(lines_of(path), engine, num_draft_tokens)
-    if reading is None:
-        raise UserError(
-            f"{path} was not recognised as a log of {', '.join(names())}: no line is of a form that one of them "
-            "writes. If it is one, name the engine with --engine."
-        )
-    return reading
-
-
-def server_info(path: Path, engine: str | None = None) -> dict | None:
-    """A saved /server_info, read by an engine's `read_server_info` (SGLang's); None for anything else."""
-    readers = [r for n, r in all_readers().items() if engine in (None, n) and hasattr(r, "read_server_info")]
-    if not next(lines_of(path), "").lstrip().startswith("{"):
-        return None
-    try:
-        found = json.loads("".join(lines_of(path)))
-        return readers[0].read_server_info(found) if readers and "internal_states" in found else None
-    except (ValueError, TypeError):
-        return None  # a log whose first line begins with a brace, or another program's answer
+if TYPE_CHECKING:
+    from runners.commands.pays import Pays
 
 
 def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = None) -> LogReading | Counters | dict:
@@ -70,115 +31,87 @@ def read(path: Path, engine: str | None = None, num_draft_tokens: int | None = N
 
     engine: whose file it is, else it is recognised by its content. UserError when it is not.
     """
-    if not path.is_file():
-        raise UserError(f"There is no file {path}; give a log, a saved /metrics text or a saved /server_info.")
-    if info := server_info(path, engine):
-        return info
-    kind = metrics_engine(path)
-    if kind and engine in (None, kind):
-        return reader(kind).read_counters("".join(lines_of(path)))
-    return log_of(path, engine, num_draft_tokens)
+    (source,) = sources.of(str(path))
+    return texts.read(source, engine, num_draft_tokens).content
 
 
-def show(file: str, engine: str | None, as_json: bool, num_draft_tokens: int | None) -> int:
-    """Print the reading, in words or as JSON."""
-    found = read(Path(file), engine, num_draft_tokens)
-    if as_json:
-        print(json.dumps(found if isinstance(found, dict) else dataclasses.asdict(found), indent=1))
-    elif isinstance(found, dict):
-        print("\n".join(info_words(found)))
-    elif isinstance(found, Counters):
-        print("\n".join(metrics_words(found)))
-    else:
-        print("\n".join(log_words(found)))
-    return 0
+def read_all(args: argparse.Namespace) -> tuple[list[Text], list[str]]:
+    """(the texts, the files of folders that are none). UserError where what was named is no text of an engine."""
+    found: list[Text] = []
+    not_read: list[str] = []
+    for what in args.what:
+        if metrics_url.is_url(what):
+            found.append(texts.read(metrics_url.source(what, metrics_url.headers(args)), args.engine))
+            continue
+        of_folder = Path(what).is_dir()
+        before = len(found)
+        for source in sources.of(what):
+            text = _read_one(source, args, not_read if of_folder else None)
+            found += [text] if text else []
+        if len(found) == before:
+            raise UserError(f"No file of the folder {what} was recognised as a log or a /metrics text; name one.")
+    return found, not_read
 
 
-def metrics_words(c: Counters) -> list[str]:
-    """A /metrics text in words. Its counters hold all requests since the server's start, warm-up included."""
-    words = [f"source      {c.source}"]
-    words.append(f"requests    running {_number(c.running)}, queued {_number(c.queued)}")
-    words.append(f"counts      steps {_number(c.steps)}, drafted {_number(c.drafted)}, accepted {_number(c.accepted)}")
-    if c.steps and c.accepted is not None:
-        words.append(f"recomputed  accept length {accept_length(c.steps, c.accepted):.3f} since the server's start")
-        if c.drafted:
-            words.append(f"            draft acceptance {c.accepted / c.drafted:.1%}, the bonus token not counted")
-        if c.accepted_per_position:
-            survival = ", ".join(f"{n / c.steps:.3f}" for n in c.accepted_per_position)
-            words.append(f"            survival by position {survival}")
-    words += [f"gauge       {name} {value:g} (of the last interval)" for name, value in c.gauges.items()]
-    return words
+def _read_one(source: Source, args: argparse.Namespace, not_read: list[str] | None) -> Text | None:
+    """One text. Of a folder (`not_read` is a list) a file that is none is noted there."""
+    try:
+        return texts.read(source, args.engine, args.num_draft_tokens)
+    except UserError:
+        if not_read is None:
+            raise
+        not_read.append(source.name)
+        return None
 
 
-def info_words(info: dict) -> list[str]:
-    """`sglang.read_server_info` in words: the cap that was really in force, and the accept length since the start."""
-    words = [f"source      sglang /server_info, version {info['version'] or '-'}"]
-    caps = info["effective_max_running_requests"], info["effective_max_running_requests_per_dp"]
-    words.append(f"cap         {_number(caps[0])} running requests, {_number(caps[1])} of each data-parallel rank")
-    length, tokens = info["avg_spec_accept_length"], info["num_draft_tokens"]
-    if length is not None:
-        words.append(f"acceptance  accept length {length:.3f} since the server's start, the bonus token counted in")
-        if tokens and tokens > 1:
-            share = (length - 1) / (tokens - 1)
-            words.append(f"recomputed  draft acceptance {share:.1%} of a chain's {tokens - 1} drafts")
-    return words
+def pays_of(t: Together, args: argparse.Namespace) -> list["Pays"]:
+    """Whether speculation pays, where r is given or known; nothing where no text tells acceptance."""
+    if (args.r is None and args.profile is None) or t.yields is None:
+        return []
+    from runners.commands import pays  # it imports pandas, which takes half a second, and a log needs none
+
+    return pays.judged(t.yields, pays.asked(args, t.engine), args.concurrency or t.running)
 
 
-def log_words(r: LogReading) -> list[str]:
-    """A log in words: phases, acceptance, load and outcome."""
-    words = [", ".join(filter(None, (f"engine      {r.engine}", r.engine_certainty, r.generation)))]
-    for p in r.phases:
-        took = f", {p.seconds:g} s" if p.seconds is not None else ""
-        words.append(f"phase       {p.name}" + (f" at {p.at}" if p.at else "") + took)
-    words += _acceptance_words(r)
-    if r.running_max is not None:
-        words.append(f"requests    {r.running_max} running at most")
-    words.append(f"outcome     {r.outcome}")
-    if r.no_progress_since:
-        words.append(f"stall       no progress since {r.no_progress_since}: waits for {r.waits_for}")
-    if r.cause:
-        words.append(f"cause       {r.cause} [{r.cause_kind}]")
-    if r.advice:
-        words.append(f"try         {r.advice}")
-    words.append(f"lines       {r.lines:,}, of which {r.unknown_lines:,} are in no form that this reader knows")
-    return words
-
-
-def _acceptance_words(r: LogReading) -> list[str]:
-    """The last acceptance lines as printed and recomputed, and all of them pooled (a ratio of sums)."""
-    words = []
-    drafted = [a for a in r.acceptance if not a.idle]
-    for a in drafted[-SHOWN:]:
-        parts = [f"accept length {a.accept_length:.2f}" if a.accept_length is not None else "accept length -"]
-        if a.printed_rate is not None:
-            parts.append(f"rate {a.printed_rate:.2f} as printed ({a.definition})")
-        if a.recomputed_rate is not None:
-            parts.append(f"{a.recomputed_rate:.2f} recomputed (accepted / drafted)")
-        if a.running is not None:
-            parts.append(f"{a.running} running, {_number(a.queued)} queued")
-        words.append("acceptance  " + "; ".join(parts))
-    if len(drafted) > SHOWN:
-        words.append(f"            the last {SHOWN} of {len(drafted)} lines; --json has all")
-    counted = [(a.drafted, a.accepted) for a in drafted if a.drafted and a.accepted is not None]
-    if counted:
-        tokens = sum(drafts for drafts, _ in counted)
-        share = sum(accepted for _, accepted in counted) / tokens
-        words.append(f"pooled      draft acceptance {share:.1%} of {tokens:,} drafted tokens")
-    return words
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+def words(found: Sequence[Text], servers: Sequence[tuple[Together, Sequence["Pays"]]]) -> list[str]:
+    """All that is printed, a paragraph for each text, interval and server."""
+    paragraphs = [[*([f"text        {t.name}"] if len(found) > 1 else []), *text_words(t)] for t in found]
+    for together, pays in servers:
+        paragraphs += [interval_words(i) for i in together.intervals]
+        paragraphs.append(together_words(together, pays))
+    return "\n\n".join("\n".join(p) for p in paragraphs).split("\n")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("file", help="a log, a saved /metrics text or a saved /server_info")
-    parser.add_argument("--engine", choices=names(), help="whose file it is, if it is not recognised")
-    parser.add_argument("--json", action="store_true", help="the whole reading as JSON")
+    parser.add_argument(
+        "what",
+        nargs="*",
+        metavar="WHAT",
+        help="a log, a saved /metrics or /server_info (also .gz), a folder of them, - for standard input, or a URL",
+    )
+    parser.add_argument("--engine", choices=names(), help="whose texts they are, if they are not recognised")
+    parser.add_argument("--json", action="store_true", help="everything as JSON")
+    parser.add_argument("--schema", action="store_true", help="print the JSON's schema and stop")
     parser.add_argument("--num-draft-tokens", type=int, help="SGLang's setting, if the log does not show it")
+    parser.add_argument("--seconds", type=arguments.positive, help="time between two snapshots, if they do not tell it")
+    arguments.add_step_cost(parser)
+    metrics_url.add_arguments(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print what the file shows."""
-    return show(args.file, args.engine, args.json, args.num_draft_tokens)
+    """Print what the texts show."""
+    if args.schema:
+        print(SCHEMA.read_text(encoding="utf-8"), end="")
+        return 0
+    if not args.what:
+        raise UserError("Name what to read: files, folders, - for standard input, or a server's address.")
+    found, not_read = read_all(args)
+    servers = [(t, pays_of(t, args)) for t in by_server(found, args.seconds)]
+    if args.json:
+        print(json.dumps(document(servers, not_read), indent=1))
+        return 0
+    print("\n".join(words(found, servers)))
+    if not_read:
+        print(f"\nnot read    {', '.join(not_read)}: no log and no /metrics text")
+    return 0

@@ -63,6 +63,9 @@ class _Open:
         self.who, self.drafter, self.silent = who, False, silent
 
 
+# What a server says that could not do what a request asked, and had no reason to refuse it.
+_ITS_FAULT = re.compile(r"\bfail|inconsistent|Compute error|[Ii]nvalid input batch")
+
 # How the command line's own parser (argparse) ends a start, after its usage.
 REFUSED = r"^[\w.-]+: error: "
 _REFUSED = re.compile(REFUSED)
@@ -126,7 +129,9 @@ class Errors:
             kind = "draft load"  # not while serving: every step runs through the drafter's code then
         during = f" while {phase}" if phase else ""
         during = {" while ready": " while serving", " while restarted": " after a restart"}.get(during, during)
-        verb = "refused a request" if weight == REQUEST else "failed"
+        verb = "failed"
+        if weight == REQUEST:
+            verb = "failed at a request" if _ITS_FAULT.search(text) else "refused a request"
         self._best = (key, f"{who or self.engine} {verb}{during}: {text}", kind)
 
     def feed(

@@ -18,8 +18,9 @@ from typing import Any, cast
 
 from runners.readers.accept_rates import ACCEPTED_OVER_DRAFTED
 from runners.readers.causes import REQUEST, ROOT, WRAPPER, Errors
+from runners.readers.llamacpp_counts import Totals
 from runners.readers.log_lines import clock_of
-from runners.readers.prometheus import by_position, count, samples, total
+from runners.readers.prometheus import accepted_tokens, count, samples, total
 from runners.readers.records import (
     AcceptanceRecord,
     Counters,
@@ -37,34 +38,40 @@ ENGINE = "llamacpp"
 PHASES: Phases = [
     ("importing", re.compile(r"^importing xllamacpp|build_info: |^build: \d")),
     ("loading weights", re.compile(r"^loading model |load_model: loading model '|main: loading model")),
-    ("loading drafter", re.compile(r"loading draft model '")),
+    ("loading drafter", re.compile(r"loading draft model '|creating MTP draft context")),
     ("making contexts", re.compile(r"load_model: initializing, n_slots|init: initializing slots")),
     # Not "HTTP server is listening", which older servers print before they load the model.
-    ("ready", re.compile(r"(?:init|main): model loaded|^server is listening on |init: listening on http")),
+    (
+        "ready",
+        re.compile(
+            r"(?:init|main|llama_server): (?:model loaded|(?:server is )?listening on http)|^server is listening on "
+        ),
+    ),
 ]
 phase_of = match_phase(PHASES)
 
 # A container's own time stamp, a child's number in router mode, time since start and level. All are optional: it
 # matches any line, if only with nothing.
 _PREFIX = re.compile(
-    r"(?:\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\| )?)?(?:\[\d+\] )?"
-    r"(?:(?P<at>\d+\.\d\d\.\d{3}\.\d{3}) (?P<level>[DIWE]) )?"
+    r"(?:\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\| )?)?(?:\[(?P<child>\d+)\] )?"
+    r"(?:(?P<at>\d+\.\d\d\.\d{3}\.\d{3}) (?P<level>[DIWE]) "
+    r"|(?P<short>[DIWE]) (?=(?:srv|slot|cmn|spec|que|load|llama_\w+) ))?"
 )
 _prefix_of = cast("Callable[[str], re.Match[str]]", _PREFIX.match)
 _SLOT = re.compile(r"slot +(?P<what>\w+): id +(?P<id>\d+) \| task (?P<task>-?\d+) \| *")
 _RATE = re.compile(r"draft acceptance(?: rate)? = (\d+\.\d+|nan) \( *(\d+) accepted / *(\d+) generated\)")
 # The newest form, and the oldest behind a slot, in one scan; any other form goes through `acceptance_of`.
 USUAL = re.compile(
-    r"(?:\d++\.\d\d\.\d{3}\.\d{3} I )?slot print_timing: id +\d++ \| task -?\d++ \| *+"
+    r"(?:(?:\d++\.\d\d\.\d{3}\.\d{3} )?I )?slot print_timing: id +\d++ \| task -?\d++ \| *+"
     r"draft acceptance(?: rate)? = (\d++\.\d++) \( *+(\d++) accepted / *+(\d++) generated\)"
     r"(?:, mean len = ++(\d++\.\d++))?+$"
 )
 _LENGTH = re.compile(r"\bmean (?:acceptance length|len) = +(\d+\.\d+)")
 _POSITIONS = re.compile(r"(?:acceptance rate per position|acc per pos) = \((\d+\.\d+(?:, \d+\.\d+)*)\)")
-_TIMING = re.compile(r" *(?:prompt eval|eval|total) time = ")
+_TIMING = re.compile(r" *(prompt eval|eval|total) time = ")
 _OWN = re.compile(
     r"(?:server|srv|slot|cmn|spec|que|res|main|llama|ggml|load|print_info|common|statistics|clip|mtmd|init)\b"
-    r"|~?\w+: |\.{3,}"
+    r"|~?\w+: |\.{3,}| {1,3}- "
 )
 # Printed at error level by healthy servers: memory is first estimated with the drafter alone.
 _HARMLESS = re.compile(r"this warning is normal|while trying to fit params|common_fit_params|failed to fit params")
@@ -76,6 +83,13 @@ _ERROR = re.compile(
 # Only a warning there, but the server then goes on without speculation.
 _VOCABULARY = re.compile(r"draft model (?:vocab|bos|eos)\b.* must (?:closely )?match target")
 _WRAPPER = re.compile(r"exiting due to|failed to load model(?:$|, ?'| ')|llama_model_load_from_file|terminate called")
+# What a request's error makes the server print before and with `send_error`.
+_OF_REQUEST = re.compile(r"(?:init|decode|llama_decode|process_ubatch|spec +[\w.]+|srv +(?:decode|update_slots)): ")
+# It goes on, but plainly; the first of these is printed by servers that were asked for no speculation, too.
+_WITHOUT = re.compile(
+    r"speculative decoding not supported by this context|no implementations specified for speculative decoding"
+    rf"|failed to initialize speculative decoding context|{_VOCABULARY.pattern}"
+)
 _FATAL = re.compile(
     r"exiting due to|terminate called|GGML_ASSERT|CUDA error|^Killed$|^(?:[\w.-]+: )?error: "
     r"|Segmentation fault|fatal error"
@@ -131,11 +145,12 @@ def read_counters(metrics_text: str, **_extra: Any) -> Counters:
     """
     spec = "llamacpp:spec_decode_num_"
     found = samples(metrics_text, (spec, "llamacpp:tokens_predicted_total", "llamacpp:requests_"))
+    accepted, positions = accepted_tokens(found, spec)
     return Counters(
         steps=count(found, spec + "drafts_total"),
         drafted=count(found, spec + "draft_tokens_total"),
-        accepted=count(found, spec + "accepted_tokens_total"),
-        accepted_per_position=by_position(found, spec + "accepted_tokens_per_pos_total"),
+        accepted=accepted,
+        accepted_per_position=positions,
         output_tokens=count(found, "llamacpp:tokens_predicted_total"),
         running=total(found, "llamacpp:requests_processing"),
         queued=total(found, "llamacpp:requests_deferred"),
@@ -153,21 +168,24 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     """Read a whole log. num_draft_tokens is not needed here: the lines have the counts.
 
     running_max is the largest number of slots at work at the same time. A drafter that cannot be used is a cause of a
-    server that lives: llama.cpp then serves *without* speculation.
+    server that lives: llama.cpp then serves *without* speculation. An error of one request is no death.
     """
     reading = LogReading(ENGINE)
     phases = tracker()
     errors, clock = Errors(ENGINE, lambda: phases.current), clock_of(lines)
     busy: set[str] = set()
-    served = timings = False
+    totals = Totals()
+    bare: list[str] = []  # acceptance lines of the oldest form without timing lines before them
+    served = timings = slots = False
     last_slot = None
     records, usual, number = reading.acceptance, USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the number of lines is needed after the loop
         line = raw.rstrip()
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             at = line.find("slot ", 0, 64)
-            if at == 0 or at > 0 and line[at - 1] == " " and line[0] in "[0123456789":
+            if at == 0 or at > 0 and line[at - 1] == " " and line[0] in ("[0123456789" if at > 2 else "DIWE"):
                 # Cut by hand, since nearly all lines of a busy server are of this kind; `acceptance_of` is strict.
+                slots = True
                 if line.startswith("print_timing", at + 5):
                     served = timings = True
                     if "draft acceptance" in line:
@@ -179,6 +197,8 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                             reading.unknown(line)
                             continue
                         last_slot = line[at : line.find("|", line.find("| task") + 1)]
+                    elif "  eval time" in line:  # with one space before it, it is the prompt's
+                        totals.answer(line)
                     elif "acc per pos" in line and last_slot and line.startswith(last_slot, at):
                         if found := _POSITIONS.search(line):
                             records[-1].per_position = _floats(found[1])
@@ -195,20 +215,31 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 elif line[:at].endswith("E "):
                     errors.add(line[at:], weight=REQUEST)
                 continue
-            # The oldest acceptance line has no prefix: it counts only right behind the timing lines of a request.
+            # The oldest acceptance line has no prefix: in a whole log it counts only right behind the timing lines of a
+            # request.
             if timings:
-                if _TIMING.match(line, _prefix_of(line).end()):
+                if timing := _TIMING.match(line, _prefix_of(line).end()):
+                    if timing[1] == "eval":
+                        totals.answer(line)
                     continue
                 if record := acceptance_of(line, after_timings=True):
                     records.append(record)
                     continue
                 timings = False
             prefix = _prefix_of(line)
-            level, body = prefix["level"], line[prefix.end() :]
+            level, body = prefix["level"] or prefix["short"], line[prefix.end() :]
             phase = phases.feed(line, prefix["at"] or clock())
             if phase and phase.name == "restarted":
                 errors.restart()
+                totals.restart()
                 served = False
+            if totals.feed(body, prefix["child"]):
+                continue
+            if body.startswith("draft acceptance"):
+                bare.append(line)
+                continue
+            if _WITHOUT.search(body):
+                reading.without_speculation = " ".join(body.split())
             errors.stopping = errors.stopping or _STOP.search(body) is not None
             known = errors.feed(body)
             if (
@@ -218,17 +249,34 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             ):
                 if _FATAL.search(body):
                     errors.mark_fatal(phases.ready)
-                weight = REQUEST if "send_error: task id" in body else WRAPPER if _WRAPPER.search(body) else ROOT
-                errors.add(body, weight=weight)
+                errors.add(body, weight=_weight(body, loading=bool(phases.phases) and not phases.ready))
                 known = True
             if not (known or level or _OWN.match(body) or phase or not body):
                 reading.unknown(line)
     reading.lines = number
+    for line in bare:
+        record = None if slots or served else acceptance_of(line, after_timings=True)
+        if record:
+            records.append(record)
+        else:
+            reading.unknown(line)
+    served = served or bool(records)
     # Which of the three forms it was: the oldest has "acceptance rate =".
     if records:
         old = _PREFIX.sub("", records[0].line, count=1).find("acceptance rate = ") >= 0
         reading.generation = "draft acceptance rate" if old else "draft acceptance"
+    reading.totals = totals.counters(records, whole=phases.ready)
+    if any(r.drafted for r in records) or (reading.totals and reading.totals.drafted):
+        reading.without_speculation = None
     return errors.conclude(reading, phases, served)
+
+
+def _weight(body: str, loading: bool) -> int:
+    """The weight of an error line. loading: the server is not ready yet, so there is no request that could fail."""
+    of_request = _OF_REQUEST.match(body) and not (loading or _FATAL.search(body) or _WITHOUT.search(body))
+    if of_request or "send_error: task id" in body:
+        return REQUEST
+    return WRAPPER if _WRAPPER.search(body) else ROOT
 
 
 def first_error(lines: Iterable[str]) -> tuple[str, str] | None:

@@ -29,6 +29,7 @@ class Counters:
     source does not tell. With an n-gram drafter engines count only steps that had a draft: `steps` is then less than
     the real number of decode steps, and 1 + accepted/steps overstates tokens per step.
     accepted_per_position: accepted tokens at draft position 0, 1, ... (survival, not conditional).
+    requests: answers that began, each with a first token that no decode step made; None where it is not told.
     running, queued: requests at that moment (gauges, never subtracted). gauges: other momentary values.
     """
 
@@ -37,6 +38,7 @@ class Counters:
     accepted: int | None = None
     accepted_per_position: list[int] | None = None
     output_tokens: int | None = None
+    requests: int | None = None
     running: float | None = None
     queued: float | None = None
     source: str = ""
@@ -54,7 +56,8 @@ class Counters:
             self._must_not_fall(name, later, earlier)
             return None if later is None else later - (earlier or 0)
 
-        steps, drafted, accepted, output_tokens = map(difference, ("steps", "drafted", "accepted", "output_tokens"))
+        counted = ("steps", "drafted", "accepted", "output_tokens", "requests")
+        steps, drafted, accepted, output_tokens, requests = map(difference, counted)
         later, earlier = self.accepted_per_position or [], before.accepted_per_position or []
         positions = []
         for i in range(max(len(later), len(earlier))):
@@ -66,6 +69,7 @@ class Counters:
             drafted=drafted,
             accepted=accepted,
             output_tokens=output_tokens,
+            requests=requests,
             accepted_per_position=None if self.accepted_per_position is None else positions[: len(later)],
             running=self.running,
             queued=self.queued,
@@ -155,6 +159,9 @@ class LogReading:
     lines: int = 0
     unknown_lines: int = 0
     unknown_examples: list[str] = field(default_factory=list)
+    plain_throughputs: list[float] = field(default_factory=list)
+    totals: Counters | None = None
+    without_speculation: str | None = None
 
     def unknown(self, line: str) -> None:
         """Count a line, or a piece of one between carriage returns, that no known form matches."""

@@ -1,12 +1,18 @@
-"""`runners read` on texts a person may have: whose it is, what it says, and one sentence when it is none."""
+"""`specverdict read` on texts a person may have: whose they are, what they say, and one sentence to act on."""
 
+import argparse
+import gzip
 import json
+import os
 import subprocess
 import sys
 
+import jsonschema
 import pytest
 
+from runners.__main__ import parse
 from runners.commands import read_log
+from runners.commands.read_json import SCHEMA
 from runners.core.errors import UserError
 from runners.readers.records import Counters
 
@@ -30,54 +36,89 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",pos
 vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="1"} 30.0
 vllm:generation_tokens_total{engine="0",model_name="m"} 190.0
 """
+LATER = VLLM.replace("} 300.0", "} 900.0").replace("} 100.0", "} 300.0").replace("} 90.0", "} 490.0")
+LATER = LATER.replace("} 60.0", "} 260.0").replace("} 190.0", "} 790.0")
+NGRAM = """\
+llamacpp:spec_decode_num_drafts_total 27
+llamacpp:spec_decode_num_draft_tokens_total 150
+llamacpp:spec_decode_num_accepted_tokens_total 138
+llamacpp:tokens_predicted_total 483
+llamacpp:requests_processing 1
+"""
 
 
-def command(*words):
-    return subprocess.run([sys.executable, "-m", "runners", "read", *map(str, words)], capture_output=True, text=True)
+def command(*words, **options):
+    found = [sys.executable, "-m", "runners", "read", *map(str, words)]
+    return subprocess.run(found, capture_output=True, text=True, **options)
+
+
+def told(capsys, *words):
+    """What the command prints for these words; its answer is the last line."""
+    args, _ = parse("read", [str(w) for w in words])
+    assert read_log.main(args) == 0
+    return capsys.readouterr().out
+
+
+def document(capsys, *words):
+    """What it prints as JSON, checked against its own schema."""
+    found = json.loads(told(capsys, *words, "--json"))
+    jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+    return found
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A function that writes texts into files: name -> content (and the file's time); returns the paths."""
+
+    def write(**texts):
+        paths = []
+        for name, content in texts.items():
+            content, at = content if isinstance(content, tuple) else (content, None)
+            path = tmp_path / name.replace("__", ".")
+            path.write_text(content)
+            if at is not None:
+                os.utime(path, (at, at))
+            paths.append(path)
+        return paths
+
+    return write
 
 
 @pytest.mark.slow
-def test_a_log_tells_engine_phases_acceptance_and_requests(tmp_path):
-    log = tmp_path / "server.log"
-    log.write_text(SGLANG)
+def test_a_log_tells_engine_phases_acceptance_and_requests(kept):
+    (log,) = kept(server__log=SGLANG)
     done = command(log, "--num-draft-tokens", "4")
     assert done.returncode == 0, done.stderr
     assert "engine      sglang" in done.stdout and "phase       ready" in done.stdout
-    assert "rate 0.25 as printed" in done.stdout and "0.00 recomputed" in done.stdout
+    assert "rate 0.25 as printed" in done.stdout and "0% recomputed" in done.stdout
     assert "48 running, 80 queued" in done.stdout and "outcome     served" in done.stdout
-    found = json.loads(command(log, "--json").stdout)
-    assert found["engine"] == "sglang" and len(found["acceptance"]) == 2
+    (server,) = json.loads(command(log, "--json").stdout)["servers"]
+    assert server["engine"] == "sglang" and len(server["texts"][0]["content"]["acceptance"]) == 2
 
 
-def test_colours_of_a_terminal_hide_nothing(tmp_path):
-    plain, coloured = tmp_path / "plain", tmp_path / "coloured"
-    plain.write_text(SGLANG)
-    coloured.write_text(SGLANG.replace("Decode batch", "\x1b[32mDecode batch\x1b[0m"))
+def test_colours_of_a_terminal_hide_nothing(kept):
+    plain, coloured = kept(plain=SGLANG, coloured=SGLANG.replace("Decode batch", "\x1b[32mDecode batch\x1b[0m"))
     one, two = read_log.read(plain), read_log.read(coloured)
     assert len(one.acceptance) == len(two.acceptance) == 2 and two.running_max == 48
 
 
-@pytest.mark.slow
-def test_a_metrics_text_gives_counts_and_the_recomputed_length(tmp_path):
-    text = tmp_path / "metrics"
-    text.write_text(VLLM)
+def test_a_metrics_text_gives_counts_and_the_recomputed_length(kept, capsys):
+    (text,) = kept(metrics=VLLM)
     found = read_log.read(text)
     assert isinstance(found, Counters) and (found.steps, found.accepted, found.running) == (100, 90, 3)
-    done = command(text)
-    assert "accept length 1.900" in done.stdout and "draft acceptance 30.0%" in done.stdout
-    assert "0.600, 0.300" in done.stdout
+    out = told(capsys, text)
+    assert "accept length 1.900" in out and "draft acceptance 30%" in out and "0.600, 0.300" in out
 
 
-@pytest.mark.slow
-def test_a_server_info_tells_the_cap_in_force(tmp_path):
-    text = tmp_path / "server_info.json"
+def test_a_server_info_tells_the_cap_in_force(kept, capsys):
     state = {"effective_max_running_requests_per_dp": 48, "avg_spec_accept_length": 1.5}
     info = {"version": "0.5.23", "speculative_num_draft_tokens": 4, "internal_states": [state, state]}
-    text.write_text(json.dumps(info, indent=1))
-    done = command(text)
-    assert "version 0.5.23" in done.stdout and "96 running requests, 48 of each" in done.stdout
-    assert "accept length 1.500" in done.stdout and "16.7% of a chain's 3 drafts" in done.stdout
-    assert json.loads(command(text, "--json").stdout)["num_draft_tokens"] == 4
+    (text,) = kept(server_info__json=json.dumps(info, indent=1))
+    out = told(capsys, text)
+    assert "version 0.5.23" in out and "96 running requests, 48 of each" in out
+    assert "accept length 1.500" in out and "16.7% of a chain's 3 drafts" in out
+    (server,) = document(capsys, text)["servers"]
+    assert server["texts"][0]["content"]["num_draft_tokens"] == 4 and server["figures"]["accept_length"] == 1.5
     for other in ('{"internal_states": [{"effective_max_running_requests_per_dp": "many"}]}', '{"a": 1}', "{"):
         text.write_text(other)
         with pytest.raises(UserError, match="was not recognised as a log"):
@@ -98,7 +139,152 @@ def test_what_is_no_log_is_one_sentence(tmp_path, text, words):
     assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_named_engine_reads_what_was_not_recognised(tmp_path):
-    path = tmp_path / "x"
-    path.write_text("nothing of the kind\n")
-    assert read_log.read(path, "vllm").unknown_lines == 1
+def test_a_named_engine_reads_what_was_not_recognised(kept):
+    assert read_log.read(*kept(x="nothing of the kind\n"), "vllm").unknown_lines == 1
+
+
+@pytest.mark.slow
+def test_standard_input_and_a_compressed_file(tmp_path):
+    done = command("-", input=VLLM)
+    assert done.returncode == 0 and "accept length 1.900" in done.stdout
+    path = tmp_path / "server.log.gz"
+    path.write_bytes(gzip.compress(SGLANG.encode()))
+    assert "outcome     served" in command(path).stdout
+    assert "outcome     served" in command(path, "--engine", "sglang").stdout  # and not read as text
+
+
+def test_two_snapshots_are_subtracted(kept, capsys):
+    paths = kept(after__prom=(LATER, 1_700_000_060), before__prom=(VLLM, 1_700_000_000))  # in either order
+    out = told(capsys, *paths)
+    assert "before.prom -> " in out and "60.0 s by the files' times" in out
+    assert "10.0 output tokens/s" in out and "accept length 3.000 in this interval" in out
+    (server,) = document(capsys, *paths)["servers"]
+    assert server["figures"]["accept_length"] == 3 and server["tokens_per_second"] == 10
+    assert server["figures_from"].startswith("the interval from") and server["running"] == 3
+    assert "20.0 output tokens/s" in told(capsys, *paths, "--seconds", "30")
+
+
+def test_a_folder_is_read_and_what_is_no_text_of_an_engine_is_said(kept, capsys, tmp_path):
+    kept(a__prom=(VLLM, 1.7e9), b__prom=(LATER, 1.7e9 + 60), cells__jsonl='{"key": 1}\n')
+    out = told(capsys, tmp_path)
+    assert "10.0 output tokens/s" in out and "not read    " in out and "cells.jsonl" in out
+    assert len(document(capsys, tmp_path)["not_read"]) == 1
+
+
+def test_a_log_and_metrics_of_one_server_are_told_together(kept, capsys):
+    log, text = kept(
+        server__log=SGLANG,
+        metrics='sglang:num_running_reqs{tp_rank="0"} 20\nsglang:spec_verify_calls_total 600\n'
+        "sglang:generation_tokens_total 900\n",
+    )
+    (server,) = document(capsys, log, text)["servers"]
+    assert server["figures"]["accept_length"] == 1.5 and "counters" in server["figures_from"]
+    assert [t["kind"] for t in server["texts"]] == ["log", "metrics"]
+    assert "how the server started" not in " ".join(server["not_told"])
+    assert len(document(capsys, log, *kept(other=VLLM))["servers"]) == 2  # not of one server
+
+
+def test_an_interval_that_began_idle_keeps_its_acceptance_and_says_what_is_left_out(kept, capsys):
+    line = SGLANG.splitlines()[3].replace("597.00", "0.39").replace("accept len: 1.00, accept rate: 0.25", "{}")
+    (log,) = kept(log="\n".join(line.format(f"accept len: {al}, accept rate: {r}") for al, r in [(2.5, 0.63)]))
+    out = told(capsys, log, "--num-draft-tokens", "4")
+    assert "accept length 2.50" in out and "0.4 tokens/s (void" in out
+    assert "throughput of 1 line is left out" in out
+    assert "throughput" in document(capsys, log)["servers"][0]["not_told"][-1]
+
+
+def test_an_ngram_drafter_is_judged_by_all_decode_steps(kept, capsys):
+    (text,) = kept(metrics=NGRAM)
+    out = told(capsys, text, "--r", "1.5")
+    assert "accept length 6.111" in out and "1.400 tokens per step over all decode steps" in out
+    assert "speculation does not pay (decode speed-up 0.93" in out
+    (server,) = document(capsys, text)["servers"]
+    assert server["figures"]["tokens_per_step"] == pytest.approx(1.4)
+
+
+def llamacpp_line(length, accepted, drafted):
+    head = "0.04.203.423 I slot print_timing: id  1 | task 0 | draft acceptance = "
+    counts = f"({accepted:5d} accepted / {drafted:5d} generated)"
+    return f"{head}{accepted / drafted:.5f} {counts}, mean len = {length:5.2f}\n"
+
+
+def test_a_drafter_that_contributes_nothing_is_named_as_such(kept, capsys):
+    (log,) = kept(log=llamacpp_line(1.02, 92, 13638))
+    out = told(capsys, log)
+    assert "rate 0.00675 as printed" in out and "0.675% recomputed" in out
+    assert out.splitlines()[-1].startswith(
+        "in short    The drafter contributes nothing: accept length 1.020, 0.675% of its tokens accepted; "
+    )
+
+
+def test_survival_by_position_is_shown(kept, capsys):
+    positions = llamacpp_line(2.92, 167, 259).split("draft acc")[0] + "     acc per pos = (0.805, 0.632, 0.483)\n"
+    (log,) = kept(log=llamacpp_line(2.92, 167, 259) + positions)
+    assert "by position 0.805, 0.632, 0.483" in told(capsys, log)
+
+
+def test_every_draft_accepted_is_odd(kept, capsys):
+    (log,) = kept(log=llamacpp_line(4.0, 30, 30) * 6)
+    assert "every draft was accepted" in told(capsys, log)
+    line = SGLANG.splitlines()[3].replace("accept len: 1.00, accept rate: 0.25", "accept len: 4.00, accept rate: 1.00")
+    (log,) = kept(log=f"{line}\n" * 6)
+    assert "every draft was accepted" in told(capsys, log)
+
+
+def test_a_method_for_another_head_is_seen(kept, capsys):
+    args = "[2026-01-05 10:00:00] server_args=ServerArgs(speculative_algorithm='EAGLE')\n"
+    head = "[2026-01-05 10:08:00 TP0] Load weight end. elapsed=2.10 s, type=LlamaForCausalLMEagle3, avail mem=3.02 GB\n"
+    (log,) = kept(log=args + head + SGLANG)
+    assert "Method and head disagree: method EAGLE with the head LlamaForCausalLMEagle3" in told(capsys, log)
+
+
+def test_one_failed_request_is_told_as_one(kept, capsys):
+    line = "3.28.378.807 E srv    send_error: task id = 552, error: failed to process speculative batch\n"
+    (log,) = kept(log=line)
+    out = told(capsys, log)
+    assert "failed at a request" in out and "the state of the server is not in this text" in out
+    assert "outcome     not in this text" in out and "dead" not in out
+
+
+def test_whether_it_pays_by_a_published_profile(kept, capsys):
+    (text,) = kept(metrics=NGRAM)
+    words = (text, "--profile", "lab-cpu", "--runs", "published")
+    (server,) = document(capsys, *words, "--configuration", "llamacpp-ngram")["servers"]
+    (pays,) = server["pays"]
+    assert pays["cost"]["concurrency"] == 1 and pays["speed_up"] == pytest.approx(1.4 / pays["cost"]["r"], rel=1e-3)
+    with pytest.raises(UserError, match="several configurations of llamacpp.*--configuration"):
+        told(capsys, *words)
+    with pytest.raises(UserError, match="no step cost ratio of configuration x"):
+        told(capsys, *words, "--configuration", "x")
+
+
+def test_bad_words_are_one_sentence(kept, capsys):
+    (text,) = kept(metrics=VLLM)
+    for words, said in (
+        ([], "Name what to read"),
+        ([text, "--seconds", "5"], "--seconds is the time between two snapshots"),
+        ([*kept(log=SGLANG), "--seconds", "5"], "none is given"),
+        (kept(first=(VLLM, 1.7e9), second=(VLLM.replace("} 190.0", "} 10.0"), 1.7e9 + 60)), "restarted between"),
+    ):
+        with pytest.raises(UserError, match=said):
+            told(capsys, *words)
+
+
+def test_the_schema_is_printed_and_is_one(capsys):
+    jsonschema.Draft202012Validator.check_schema(json.loads(told(capsys, "--schema")))
+
+
+def test_every_field_of_the_json_is_in_the_schema(kept, capsys):
+    schema = json.loads(SCHEMA.read_text())["$defs"]
+    (server,) = document(capsys, *kept(log=SGLANG))["servers"]
+    content = server["texts"][0]["content"]
+    assert content.keys() <= schema["log"]["properties"].keys()
+    assert content["phases"][0].keys() <= schema["log"]["properties"]["phases"]["items"]["properties"].keys()
+    assert content["acceptance"][0].keys() == schema["log"]["properties"]["acceptance"]["items"]["properties"].keys()
+    (server,) = document(capsys, *kept(metrics=VLLM))["servers"]
+    assert server["texts"][0]["content"].keys() == schema["counters"]["properties"].keys()
+
+
+def test_arguments_are_a_namespace_that_other_commands_can_fill():
+    args, module = parse("read", ["a", "b", "--r", "1.5"])
+    assert isinstance(args, argparse.Namespace) and args.what == ["a", "b"] and module == read_log.__name__

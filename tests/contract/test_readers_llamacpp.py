@@ -154,3 +154,124 @@ def test_counters_of_builds_without_speculation_counts():
         60,
         0.0,
     )
+
+
+def phases(lines):
+    return [p.name for p in llamacpp.read_log(lines).phases]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0.04.120.001 I srv  llama_server: model loaded",
+        "0.04.120.002 I srv  llama_server: listening on http://127.0.0.1:8080",
+        "srv  llama_server: server is listening on http://127.0.0.1:8080",
+        "I srv  llama_server: model loaded",
+    ],
+)
+def test_a_server_of_2026_is_ready(line):
+    reading = llamacpp.read_log([line])
+    assert (reading.outcome, reading.unknown_lines) == ("ready", 0)
+
+
+def test_an_mtp_context_is_the_drafters_phase():
+    line = "0.02.120.001 I srv    load_model: creating MTP draft context against the target model '/m/t.gguf'"
+    assert phases([line]) == ["loading drafter"]
+
+
+STATISTICS = (
+    "statistics        draft-mtp: #calls(b,g,a) =    1    345    345, #gen drafts =    345, #acc drafts =   300, "
+    "#gen tokens =   1035, #acc tokens =   642, #mean acc len = 2.86, #acc rate/pos = (0.800, 0.600, 0.461), "
+    "dur(b,g,a) = 0.001, 20.000, 0.100 ms"
+)
+
+
+HEADS = ["0.09.521.007 I spec common_specu: ", "0.09.521.007 I ", "", "[5123] 0.09.521.007 I "]
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_statistics_are_counts_since_the_start(head):
+    totals = llamacpp.read_log([head + STATISTICS.replace("345", "12").replace("642", "9"), head + STATISTICS]).totals
+    assert (totals.steps, totals.drafted, totals.accepted) == (345, 1035, 642)  # the last line, not the sum
+    assert totals.accepted_per_position == [276, 207, 159]
+
+
+def test_statistics_of_several_drafters_and_servers_are_added():
+    ngram = "statistics ngram_simple: #calls = 15, #gen drafts = 5, #gen tokens = 187, #acc tokens = 73"
+    totals = llamacpp.read_log([STATISTICS, ngram]).totals
+    assert (totals.steps, totals.drafted, totals.accepted) == (350, 1222, 715)
+    totals = llamacpp.read_log(["[5001] " + ngram, "[5002] " + ngram]).totals
+    assert (totals.steps, totals.accepted) == (10, 146)
+    alone = llamacpp.read_log([ngram])
+    assert alone.unknown_lines == 0 and alone.totals.steps == 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0.48.339.063 I spec       accept: adaptive n : 2 -> 3 (seq 0, n_draft=3, n_accepted=2)",
+        "adaptive draft depth seq 0: 3 -> 4 (n_draft=3, n_accepted=2, n_bucket=1)",
+        "0.48.339.063 D spec accept: adaptive draft depth 3 -> 2, cur_drafted=3, cur_accepted=2",
+    ],
+)
+def test_a_change_of_depth_tells_of_one_step(line):
+    reading = llamacpp.read_log([line])
+    assert (reading.totals.steps, reading.totals.drafted, reading.totals.accepted) == (1, 3, 2)
+    assert reading.unknown_lines == 0
+    counted = llamacpp.read_log([line, STATISTICS])
+    assert counted.totals.steps == 345  # that step is in them
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0.01.170.193 W srv    load_model: speculative decoding not supported by this context",
+        "0.01.170.193 W common_speculative_init: no implementations specified for speculative decoding",
+        "srv    load_model: failed to initialize speculative decoding context: draft model is not eagle3",
+    ],
+)
+def test_a_server_that_serves_without_speculation_says_so(line):
+    reading = llamacpp.read_log([line, "0.01.242.203 I srv  llama_server: model loaded"])
+    assert reading.outcome == "ready" and "specul" in reading.without_speculation
+    drafted = [SLOT + "draft acceptance = 0.64479 " + COUNTS + ", mean len =  2.92"]
+    assert llamacpp.read_log([line, *drafted]).without_speculation is None
+
+
+def test_a_failed_request_is_no_dead_engine():
+    lines = [
+        "3.28.378.761 E init: the tokens of sequence 0 in the input batch have inconsistent sequence positions:",
+        " - the last position stored in the memory module of the context is X = 5",
+        "3.28.378.763 E decode: failed to initialize batch",
+        "3.28.378.765 E spec flush_deferr: deferred flush failed rc=-1",
+        "3.28.378.766 E srv        decode: failed to process speculative batch",
+        "3.28.378.807 E srv    send_error: task id = 552, error: decode() failed: failed to process speculative batch",
+    ]
+    whole = llamacpp.read_log(lines)
+    assert whole.outcome != "dead" and "inconsistent sequence positions" in whole.cause
+    assert "a request" in whole.cause and whole.unknown_lines == 0
+    last = llamacpp.read_log(lines[-1:])
+    assert last.outcome != "dead" and "failed at a request" in last.cause
+    ready = "0.01.074.226 I srv  llama_server: model loaded"
+    assert llamacpp.read_log([ready, *lines]).outcome == "ready"
+    # While it loads there is no request: the same words are then why the start failed.
+    loading = ["0.00.003.969 I srv    load_model: loading model '/m/t.gguf'", lines[2], "main: exiting due to x"]
+    assert "failed to initialize batch" in llamacpp.read_log(loading).cause
+
+
+def test_answers_tell_how_many_steps_had_no_draft():
+    timing = SLOT + "       eval time =    2278.66 ms /   483 tokens (   99.07 ms per token)"
+    line = SLOT + "draft acceptance = 0.92000 (  138 accepted /   150 generated), mean len =  6.11"
+    totals = llamacpp.read_log([timing, line]).totals
+    assert (totals.steps, totals.accepted, totals.output_tokens, totals.requests) == (27, 138, 483, 1)
+
+
+def test_the_oldest_line_alone_is_an_excerpt():
+    reading = llamacpp.read_log(["draft acceptance rate = 0.57576 (   19 accepted /    33 generated)"])
+    (record,) = reading.acceptance
+    assert (record.accepted, record.drafted, reading.unknown_lines) == (19, 33, 0)
+
+
+def test_levels_without_times_are_levels():
+    line = "I slot print_timing: id  1 | task 0 | draft acceptance = 0.64479 " + COUNTS + ", mean len =  2.92"
+    reading = llamacpp.read_log([line, "E srv    load_model: failed to create MTP context"])
+    assert reading.acceptance[0].accepted == 167 and "failed to create MTP context" in reading.cause

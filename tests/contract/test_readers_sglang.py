@@ -286,3 +286,84 @@ def test_server_info_and_its_absences():
     assert (info["avg_spec_accept_length"], info["num_draft_tokens"], info["version"]) == (1.5, 4, "0.5.9")
     for silent in ({}, {"internal_states": None}, {"internal_states": [{}]}, {"internal_states": []}):
         assert set(sglang.read_server_info(silent).values()) == {None}
+
+
+def ranked(rank, second, fields, running=4):
+    head = f"[2026-01-31 10:00:{second:02d} {rank}] Decode batch, "
+    return decode(fields, head).replace("#running-req: 4", f"#running-req: {running}")
+
+
+ACCEPTED = "accept len: 1.65, accept rate: 0.41, "
+
+
+def test_the_first_decode_line_keeps_its_acceptance():
+    line = decode("accept len: 1.65, accept rate: 0.41, ").replace("8.50", "0.39")
+    (record,) = sglang.read_log([line]).acceptance
+    assert (record.accept_length, record.throughput, record.idle) == (1.65, 0.39, True)
+
+
+def test_idle_is_followed_for_each_data_parallel_rank():
+    prefill = "Prefill batch, #new-seq: 1, #new-token: 6, token usage: 0.00, #running-req: 0, #queue-req: 0, "
+    lines = [
+        ranked("DP0 TP0", 1, ACCEPTED),
+        ranked("DP0 TP0", 2, ACCEPTED),
+        ranked("DP1 TP0", 3, ACCEPTED),  # its first one
+        f"[2026-01-31 10:00:04 DP1 TP0] {prefill}",
+        ranked("DP0 TP0", 5, ACCEPTED),  # the pause was of the other rank
+        ranked("DP1 TP0", 6, ACCEPTED),
+    ]
+    assert [r.idle for r in sglang.read_log(lines).acceptance] == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize("fields", [ACCEPTED, ""])
+def test_running_requests_are_added_over_data_parallel_ranks(fields):
+    lines = [
+        ranked("DP0 TP0", 1, fields, 51),
+        ranked("DP1 TP0", 1, fields, 31),
+        ranked("DP0 TP0", 9, fields, 20),
+        ranked("DP0 TP0", 17, fields, 60),  # the other one has nothing to run
+    ]
+    assert sglang.read_log(lines).running_max == 82
+
+
+def test_a_drafter_is_loaded_after_the_targets_graphs_even_if_the_first_load_is_cut_off():
+    lines = [
+        "[2026-01-31 10:00:07 TP0] Capture cuda graph end. Time elapsed: 19.60 s. avail mem=5.11 GB.",
+        "[2026-01-31 10:00:08 TP0] Load weight begin. avail mem=5.11 GB",
+    ]
+    assert [p.name for p in sglang.read_log(lines).phases] == ["capturing graphs", "loading drafter"]
+    replicas = [
+        "[2026-01-31 10:00:07 DP0 TP0] Memory pool end. avail mem=6.11 GB",
+        "[2026-01-31 10:00:08 DP1 TP0] Load weight begin. avail mem=94.11 GB",
+    ]
+    assert [p.name for p in sglang.read_log(replicas).phases] == ["allocating memory", "loading weights"]
+
+
+BARE = "Decode batch. #running-req: 1, #token: 233, accept len: 2.17, gen throughput (token/s): 66.36"
+
+
+@pytest.mark.parametrize(
+    ("line", "running", "length"),
+    [
+        (BARE, 1, 2.17),
+        ("Decode batch. #running-req: 1, ... accept len: 2.17", 1, 2.17),
+        ("accept len: 1.00, accept rate: 0.00", None, 1.0),
+        ("... accept len: 1.00, accept rate: 0.00", None, 1.0),
+    ],
+)
+def test_a_line_cut_out_of_a_log_is_read_without_its_time(line, running, length):
+    reading = sglang.read_log([line])
+    (record,) = reading.acceptance
+    assert (record.running, record.accept_length, reading.unknown_lines) == (running, length, 0)
+    assert reading.running_max == running
+
+
+def test_such_a_line_in_a_whole_log_is_an_echo():
+    reading = sglang.read_log([decode(ACCEPTED), BARE])
+    assert len(reading.acceptance) == 1 and reading.unknown_examples == [BARE]
+
+
+def test_decode_lines_without_speculation_tell_requests_and_throughput():
+    reading = sglang.read_log([decode(""), decode(""), decode("")])
+    assert reading.acceptance == [] and reading.running_max == 4
+    assert reading.plain_throughputs == [8.5, 8.5]  # the first one's interval began before it

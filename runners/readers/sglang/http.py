@@ -44,6 +44,7 @@ def read_counters(metrics_text: str, meta_info: list[Json] | None = None, **_ext
         counters = Counters(
             steps=count(found, "sglang:spec_verify_calls_total"),
             output_tokens=count(found, "sglang:generation_tokens_total"),
+            requests=count(found, "sglang:time_to_first_token_seconds_count"),
             source="sglang /metrics",
         )
     counters.running = sum(running) if running else None
@@ -78,6 +79,7 @@ def counters_from_meta_info(infos: list[Json]) -> Counters:
         accepted=_known_sum(infos, "spec_num_correct_drafts", "spec_accept_token_num"),
         accepted_per_position=positions,
         output_tokens=_known_sum(infos, "completion_tokens"),
+        requests=len(infos),
         source="sglang meta_info",
     )
 

@@ -32,7 +32,19 @@ from runners.readers.records import (
     without_collector,
 )
 from runners.readers.sglang.counts import estimated, piece
-from runners.readers.sglang.decode_lines import BEGIN, USUAL, MatchUsual, Records, acceptance_of, body_at, fields_of
+from runners.readers.sglang.decode_lines import (
+    BEGIN,
+    USUAL,
+    BareFields,
+    Load,
+    MatchUsual,
+    Records,
+    acceptance_of,
+    bare_fields_of,
+    body_at,
+    dp_rank_of,
+    fields_of,
+)
 
 ENGINE = "sglang"
 
@@ -51,7 +63,7 @@ PHASES: Phases = [
         "capturing drafter graphs",
         re.compile(rf"\] Capture (?:draft\b|UNO tree draft|Frozen-KV MTP draft)[\w ]*? {_GRAPHS} begin"),
     ),
-    ("capturing graphs", re.compile(rf"\] Capture (?:piecewise |target \w+ )?{_GRAPHS} (?:begin|bs)")),
+    ("capturing graphs", re.compile(rf"\] Capture (?:piecewise |target \w+ )?{_GRAPHS} (?:begin|bs|end)")),
     ("warming up", re.compile(r"INFO: +Application startup complete|Start of (?:pd )?disaggregation warmup")),
     ("ready", re.compile(r"\] The server is fired up and ready to roll!")),
 ]
@@ -79,17 +91,27 @@ _FOREIGN = re.compile(r"\[?[WIE]\d{4} |.*Warning: |  |.*\d+%\|| *$|.*% Completed
 
 
 def tracker() -> PhaseTracker:
-    """Follows the load phases of one log, line by line. A rank's second "Load weight begin" is the drafter's."""
+    """Follows the load phases of one log, line by line.
+
+    Target and drafter are loaded with the same line. It is the drafter's when its rank loads a second time, or when its
+    replica (data-parallel rank) already has memory or graphs for the target: an excerpt may begin after the first load.
+    """
     loads: dict[str, int] = {}  # rank -> how many models it began to load
+    loaded: set[str | None] = set()  # replicas whose target is loaded
 
     def refine(name: str, line: str) -> str:
         if name == "starting":
             loads.clear()
+            loaded.clear()
+        if name in ("allocating memory", "capturing graphs"):
+            loaded.add(dp_rank_of(line))
         if name != "loading weights":
             return name
         prefix = _PREFIX.match(line)
         if prefix:
             loads[prefix["rank"]] = loads.get(prefix["rank"], 0) + 1
+            if dp_rank_of(line) in loaded:
+                return "loading drafter"
         return "loading drafter" if max(loads.values(), default=0) > 1 else name
 
     return PhaseTracker(phase_of, first="starting", refine=refine)
@@ -100,38 +122,60 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     """Read a whole log.
 
     num_draft_tokens (the flag's value, drafts plus one) is read from the server_args line when not given. A decode line
-    is marked idle when it is the first after the server had nothing to run: its throughput then includes the pause.
-    Records without an accept rate (very old releases) keep printed_rate None.
+    is marked idle when it is the first of its data-parallel rank after that had nothing to run: its throughput then
+    includes the pause, while its accept length holds. running_max is a sum over these ranks (decode_lines.Load).
+    Records without an accept rate (very old releases) keep printed_rate None. Decode lines without SGLang's prefix are
+    read only where no line has one.
     """
     reading = LogReading(ENGINE)
     phases = tracker()
     errors, clock = Errors(ENGINE, lambda: phases.current), clock_of(lines)
-    idle, served = True, False
-    decoded = Records()
-    at_work: set[str] = set()  # running requests, as printed
+    idle, served, prefixed = True, False, False
+    decoded, load = Records(), Load()
+    busy: set[str] = set()  # data-parallel ranks that decoded since they last had nothing to run: not `idle`, by rank
+    at_work: set[str] = set()  # running requests, as printed, where there is one rank
+    bare: list[tuple[str, BareFields]] = []
     usual, number = cast(MatchUsual, USUAL.match), 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the number of lines is needed after the loop
         line = raw.rstrip()
-        if (found := usual(line)) is not None:  # nearly all of a busy server's log: no more work than needed
-            fields = found.groups()
-            at_work.add(fields[0])
-            decoded.add(line, fields, idle)
-            idle, served = False, True
+        if (fields := usual(line)) is not None:  # nearly all of a busy server's log: no more work than needed
+            found = fields.groups()
+            rank = found[0]
+            if rank is None:
+                at_work.add(found[1])
+                decoded.add(line, found, idle)
+                idle = False
+            else:
+                load.add(rank, int(found[1]))
+                decoded.add(line, found, rank not in busy)
+                busy.add(rank)
+            served = True
             continue
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             at = body_at(line)
             if at > 0:
+                prefixed = True
                 if line.startswith(BEGIN, at):
                     other = fields_of(line)
                     if other is None:
                         reading.unknown(line)
                         continue
-                    at_work.add(other[0])
-                    decoded.add(line, other, idle)
-                    idle, served = False, True
+                    rank = other[0]
+                    if rank is None:
+                        at_work.add(other[1])
+                        decoded.add(line, other, idle)
+                        idle = False
+                    else:
+                        load.add(rank, int(other[1]))
+                        decoded.add(line, other, rank not in busy)
+                        busy.add(rank)
+                    served = True
                     continue
                 if line.startswith("Prefill batch", at):
-                    idle = idle or "#running-req: 0," in line
+                    if "#running-req: 0," in line:
+                        rank = dp_rank_of(line)
+                        idle = idle or rank is None
+                        busy.discard(rank or "")
                     continue
                 if line.startswith("INFO:     ", at) and '" 200' in line:
                     served = served or (phases.ready and '"POST /' in line)
@@ -139,11 +183,16 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             elif tail := after_bar(line):
                 phases.feed(line)
                 line, at = tail, body_at(tail)
+            elif cut_out := bare_fields_of(line):
+                bare.append((line, cut_out))
+                continue
             prefix = _PREFIX.match(line) if at > 0 else None
             phase = phases.feed(line, prefix["at"] if prefix else clock())
             if phase and phase.name == "restarted":
                 errors.restart()
-                idle, served = True, False
+                busy.clear()
+                idle = True
+                served = False
             if num_draft_tokens is None and (flag := _DRAFT_TOKENS.search(line)) and prefix:
                 num_draft_tokens = int(flag[1])
             of_error = False
@@ -152,13 +201,34 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             if not (prefix or of_error or _FOREIGN.match(line)):
                 reading.unknown(line)
     reading.lines = number
-    reading.running_max = max(map(int, at_work), default=None)
+    if prefixed or served:
+        for line, _ in bare:
+            reading.unknown(line)
+    else:
+        _add_bare(bare, decoded, at_work)
+        served = bool(bare)
+    _conclude_decoding(reading, decoded, num_draft_tokens)
+    most = [int(n) for n in at_work] + ([] if load.most is None else [load.most])
+    reading.running_max = max(most, default=None)
+    return errors.conclude(reading, phases, served)
+
+
+def _add_bare(bare: list[tuple[str, BareFields]], decoded: Records, at_work: set[str]) -> None:
+    """Decode lines without their time, as an excerpt may have them; before the first one the server may have paused."""
+    for i, (line, fields) in enumerate(bare):
+        if fields[0] is not None:
+            at_work.add(fields[0])
+        decoded.add_bare(line, fields, idle=not i)
+
+
+def _conclude_decoding(reading: LogReading, decoded: Records, num_draft_tokens: int | None) -> None:
+    """Write the records, and what their accept rate means, into `reading`."""
     reading.acceptance, definition = decoded.records, decoded.settle(num_draft_tokens)
+    reading.plain_throughputs = decoded.plain_throughputs
     reading.generation = {
         BONUS_COUNTED: "accept rate up to 0.5.10.post1",
         LENGTH_LESS_ONE: "accept rate from 0.5.11 on",
     }.get(definition, "no accept rate" if decoded.records and not decoded.rated else None)
-    return errors.conclude(reading, phases, served)
 
 
 def _feed_error(errors: Errors, line: str, prefix: re.Match[str] | None, ready: bool) -> bool:

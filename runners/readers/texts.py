@@ -1,0 +1,93 @@
+"""One text, read: what kind it is, whose it is and what it says."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runners.core.errors import UserError
+from runners.readers import prometheus
+from runners.readers.drafter_settings import DrafterSettings, drafter_settings
+from runners.readers.interval import CLOCK, FILES, ROWS, Snapshot
+from runners.readers.log_lines import LogLines
+from runners.readers.read_text import read_text
+from runners.readers.recognise import CERTAIN, UNSURE
+from runners.readers.records import Counters, LogReading
+from runners.readers.registry import all_readers, names, reader
+from runners.readers.sources import Source
+
+LOG, METRICS, SERVER_INFO = "log", "metrics", "server_info"
+
+
+@dataclass(frozen=True)
+class Text:
+    """What one text says: `log`, `snapshot` (of counters) or `info` (the fields of a /server_info), by its kind.
+
+    engine: more than one name where nothing decides ("sglang or vllm"). certainty: how sure it is whose text this is.
+    drafter: what the first lines of a log say of the drafter. at: when the text was written, seconds since 1970.
+    """
+
+    name: str
+    kind: str
+    engine: str
+    certainty: str
+    log: LogReading | None = None
+    snapshot: Snapshot | None = None
+    info: dict[str, Any] | None = None
+    drafter: DrafterSettings = field(default_factory=DrafterSettings)
+    at: float | None = None
+
+    @property
+    def content(self) -> LogReading | Counters | dict[str, Any]:
+        """What the reader of its engine returned."""
+        if self.log is not None:
+            return self.log
+        return self.snapshot.counters if self.snapshot is not None else self.info or {}
+
+
+def read(source: Source, engine: str | None = None, num_draft_tokens: int | None = None) -> Text:
+    """A text by its content; engine: whose it is, where the person says so. UserError when it is not recognised."""
+    lines = LogLines(source.lines())
+    if info := _server_info(source, lines.raw_sample, engine):
+        return info
+    kind = metrics_engine(lines.sample)
+    if kind and engine in (None, kind):
+        return _metrics(source, kind, "".join(lines))
+    log = read_text(source.lines(), engine, num_draft_tokens)
+    if log is None:
+        raise UserError(
+            f"{source.name} was not recognised as a log of {', '.join(names())}: no line of it is of a form that one "
+            "of them writes. If it is one, name the engine with --engine."
+        )
+    sure = log.engine_certainty or UNSURE
+    drafter = drafter_settings(lines.sample)
+    return Text(source.name, LOG, log.engine, sure, log=log, drafter=drafter, at=source.at)
+
+
+def metrics_engine(lines: Iterable[str]) -> str | None:
+    """The engine whose /metrics text these lines begin; None for another text."""
+    known = all_readers()
+    return next((space for line in lines if (space := prometheus.namespace(line)) in known), None)
+
+
+def _metrics(source: Source, engine: str, text: str) -> Text:
+    """The counters of a /metrics text, with the time of the snapshot: its rows' own, else the file's."""
+    stamp = prometheus.stamp(text)
+    at, time_from = (stamp, ROWS) if stamp is not None else (source.at, FILES if source.path else CLOCK)
+    counters = reader(engine).read_counters(text)
+    snapshot = Snapshot(source.name, counters, at, time_from, prometheus.started(text))
+    return Text(source.name, METRICS, engine, CERTAIN, snapshot=snapshot, at=at)
+
+
+def _server_info(source: Source, first: Sequence[str], engine: str | None) -> Text | None:
+    """A saved /server_info, read by an engine's `read_server_info` (SGLang's); None for anything else."""
+    readers = {n: r for n, r in all_readers().items() if engine in (None, n) and hasattr(r, "read_server_info")}
+    if not readers or not "".join(first[:1]).lstrip().startswith("{"):
+        return None
+    name, module = next(iter(readers.items()))
+    try:
+        found = json.loads(source.text())
+        info = module.read_server_info(found) if "internal_states" in found else None
+    except (ValueError, TypeError):
+        return None  # a log whose first line begins with a brace, or another program's answer
+    return None if info is None else Text(source.name, SERVER_INFO, name, CERTAIN, info=info, at=source.at)
