@@ -141,8 +141,13 @@ def _of_sglang(values: Json) -> AcceptanceRecord | None:
     steps, positions = counts.steps, counts.accepted_per_position
     survival = [n / steps for n in positions] if steps and positions else None
     record = _record(values, steps, counts.drafted, counts.accepted, survival)
-    if record and record.accept_length is None and isinstance(printed := values.get("spec_accept_length"), int | float):
-        record.accept_length = float(printed)
+    if record is None:
+        return None
+    length, rate = values.get("spec_accept_length"), values.get("spec_accept_rate")
+    if record.accept_length is None and isinstance(length, int | float):
+        record.accept_length = float(length)
+    if record.printed_rate is None and isinstance(rate, int | float):
+        record.printed_rate = record.recomputed_rate = float(rate)  # accepted / drafted in every release
     return record
 
 

@@ -31,6 +31,7 @@ _COLLECTORS = [
     rf"(?:({_CLOCK}) )?(?:(?=[\w.@/-]*[A-Za-z])[\w.@/-]++|\[[^\]\s]+\]) +\|{_END}",  # docker compose, foreman
     rf"\[?({_DAY}T{_CLOCK}{_ZONE})\]?{_END}",  # docker logs -t, kubectl --timestamps
     rf"\[?pod/[\w./-]+\]?{_END}",  # kubectl --prefix
+    r"> ",  # quoted in a mail or an issue
     rf"[A-Za-z][\w.@-]*\[\d+\]:{_END}",  # journald without a time
     rf"\((?!{_OF_VLLM})[A-Za-z_][\w.:-]* pid=\d+(?:, ip=[\w.:]+)?\){_END}",  # Ray
     r"\[\d+,\d+\]<std(?:out|err)>:",  # mpirun
@@ -45,7 +46,6 @@ _LABELS = [
     r"[A-Za-z][\w.-]*\d: ",  # pdsh, by host
     r"\[[A-Za-z][\w./-]*\] ",
     r"[a-z][a-z0-9.-]*-(?:\d+|[a-z0-9]{5}) [a-z][a-z0-9-]* ",  # stern: pod and container
-    r"> ",  # quoted in a mail or an issue
 ]
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
 # Colours whose escape byte was lost, or is spelled out.

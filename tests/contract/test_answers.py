@@ -104,3 +104,9 @@ def test_the_block_of_several_runs_and_that_of_sglang():
 def test_a_servers_log_is_not_taken_for_a_benchmark():
     start = "(APIServer pid=1) INFO 03-11 06:16:52 [utils.py:1] non-default args: {'model': 'm'}"
     assert read_text([start, *BLOCK.splitlines()]).phases
+
+
+def test_an_answer_of_sglang_that_has_rates_and_no_counts():
+    info = {"completion_tokens": 20, "spec_verify_ct": 10, "spec_accept_length": 2.0, "spec_accept_rate": 0.33}
+    (record,) = read_text([json.dumps({"meta_info": info})]).acceptance
+    assert (record.accept_length, record.printed_rate, record.recomputed_rate) == (2.0, 0.33, 0.33)

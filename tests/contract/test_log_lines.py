@@ -105,3 +105,7 @@ def test_a_label_is_told_from_a_lines_own_first_word_by_many_lines():
 def test_a_time_in_brackets_is_taken_off_unless_the_engine_wrote_it():
     lines = ["[2026-03-11 06:16:52] (Worker_TP3 pid=9) x", "[2026-03-11 06:16:52] Load weight begin."]
     assert list(LogLines(lines)) == ["(Worker_TP3 pid=9) x", lines[1]]
+
+
+def test_one_quoted_line_is_enough():
+    assert list(LogLines(["> (APIServer pid=1) x"])) == ["(APIServer pid=1) x"]

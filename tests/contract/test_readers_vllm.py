@@ -224,6 +224,9 @@ def test_prefixes_of_several_processes_and_of_early_releases(prefix):
 def test_an_acceptance_line_cut_out_of_its_log_is_read():
     (record,) = vllm.read_log([SPEC]).acceptance
     assert record.accepted == 64
+    (record,) = vllm.read_log([SPEC.partition(", Accepted: ")[0]]).acceptance
+    assert (record.accept_length, record.accepted, record.recomputed_rate) == (2.6, None, None)
+    assert vllm.read_log([PREFIX + SPEC.partition(", Accepted: ")[0]]).unknown_lines == 1
 
 
 def test_what_a_process_says_in_no_known_form_is_unknown():

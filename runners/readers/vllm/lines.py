@@ -92,14 +92,22 @@ def acceptance_of(line: str) -> AcceptanceRecord | None:
     return acceptance_in(line, line[prefix.end() :]) if prefix["file"] == SPEC_FILE else None
 
 
-def acceptance_in(line: str, body: str) -> AcceptanceRecord | None:
-    """The same from a line and its text behind the prefix, whatever file wrote it."""
+def acceptance_in(line: str, body: str, cut: bool = False) -> AcceptanceRecord | None:
+    """The same from a line and its text behind the prefix, whatever file wrote it.
+
+    cut: the line was cut out of its log, so that its counts may be missing.
+    """
     if not body.startswith(SPEC):
         return None
     length, accepted, drafted, positions, rate = (found[1] if (found := f.search(body)) else None for f in _FIELDS)
-    if accepted is None or drafted is None:
+    if accepted is not None and drafted is not None:
+        return record_of(line, length, accepted, drafted, positions, rate)
+    if not cut or (_float(length) is None and _float(rate) is None):
         return None
-    return record_of(line, length, accepted, drafted, positions, rate)
+    percent = _float(rate)
+    return AcceptanceRecord(
+        line=line, accept_length=_float(length), printed_rate=None if percent is None else percent / 100
+    )
 
 
 class SinceStart:

@@ -52,7 +52,7 @@ _WAITS = (
     (re.compile(r"No available (?:shared memory broadcast )?block found in (\d+) second"), "a worker's step"),
     (re.compile(r"Waiting for \d+ local, \d+ remote core engine proc"), "engine processes to start"),
 )
-_WAIT_SECONDS, _ENGINE_LINE_SECONDS = 60, 10  # how often these lines come
+_EVERY = 10  # seconds between two lines of waiting for processes, and between two Engine lines
 _NO_TOKEN = "a token: requests run and none comes"
 
 
@@ -87,11 +87,11 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 if tokens_per_second or _moves(line, now):
                     served, moved = served or bool(tokens_per_second), line
                 else:
-                    stall.wait(_NO_TOKEN, line, _ENGINE_LINE_SECONDS, moved)
+                    stall.wait(_NO_TOKEN, line, _EVERY, moved)
             continue
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             # uvicorn's access lines, most of a busy server's log: no more work than needed.
-            if '" 200' in line and (line.startswith("INFO:     ") or ") INFO:     " in line[:96]):
+            if '" 200' in line and (line.startswith("INFO: ") or ") INFO: " in line[:96]):
                 served = served or _ANSWERED.search(line) is not None
                 continue
             prefix = prefix_of(line)
@@ -105,7 +105,8 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             body = line[prefix.end() :]
             if file in (SPEC_FILE, None) and body.startswith((SPEC, SPEC_V0)):
                 v0 = body.startswith(SPEC_V0)
-                if (record := since_start.acceptance_in(line, body) if v0 else acceptance_in(line, body)) is None:
+                record = since_start.acceptance_in(line, body) if v0 else acceptance_in(line, body, cut=file is None)
+                if record is None:
                     reading.unknown(line)
                     continue
                 record.running, record.queued, record.throughput = engine_line
@@ -125,7 +126,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 if engine_line[2] or _moves(body, now):
                     served, moved = served or bool(engine_line[2]), line
                 else:
-                    stall.wait(_NO_TOKEN, line, _ENGINE_LINE_SECONDS, moved)
+                    stall.wait(_NO_TOKEN, line, _EVERY, moved)
                 continue
             phase = phases.feed(line, prefix["at"] or clock())
             if phase and phase.name == "restarted":
@@ -148,7 +149,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 stall.wait(what, line, seconds, moved)
             elif phase or (level and not loud and not (what or served or phases.ready)):
                 moved = line  # while loading any line is progress
-            if not (of_error or level or phase or what or body.startswith("INFO:     ") or _FOREIGN.match(body)):
+            if not (of_error or level or phase or what or body.startswith("INFO: ") or _FOREIGN.match(body)):
                 reading.unknown(line)
     reading.lines = number
     errors.conclude(reading, phases, served)
@@ -165,7 +166,7 @@ def _waiting(body: str) -> tuple[str, int]:
     """What this line says the engine waits for, and for how many seconds; "" for any other line."""
     for form, what in _WAITS:
         if found := form.search(body):
-            return what, int(found[1]) if found.groups() else _WAIT_SECONDS
+            return what, int(found[1]) if found.groups() else _EVERY
     return "", 0
 
 
