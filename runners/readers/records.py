@@ -140,7 +140,8 @@ class LogReading:
     where an excerpt shows none. A process killed without a last line still reads "served", so compare it with the exit
     status. no_progress_since, waits_for: a suspected stall, at which time it began and what the engine says it waits
     for. cause: may be set for a living engine too (a refused request, a drafter it went on without). unknown_lines:
-    lines in no form of this engine that is known here.
+    lines in no form of this engine that is known here. plain_throughputs: output tokens/s as printed for intervals
+    without speculation.
     """
 
     engine: str

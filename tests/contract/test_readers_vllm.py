@@ -408,3 +408,11 @@ def test_the_kernel_that_killed_a_process_is_the_cause():
     for text in (lines, [LOADS, "Killed"]):
         reading = read_text(text)
         assert (reading.outcome, reading.cause_kind) == ("dead", "killed")
+
+
+def test_throughput_without_speculation_is_told_once_no_acceptance_line_followed():
+    assert vllm.read_log([BUSY]).plain_throughputs == []  # one may still come
+    assert vllm.read_log([BUSY, BUSY.replace("9.0", "8.0"), ANSWER, BUSY]).plain_throughputs == [9.0, 8.0]
+    assert vllm.read_log([BUSY, PREFIX + SPEC, BUSY, BUSY]).plain_throughputs == []
+    other = BUSY.replace("Engine 000", "Engine 001")
+    assert vllm.read_log([BUSY, other, BUSY, other]).plain_throughputs == [9.0, 18.0, 18.0]

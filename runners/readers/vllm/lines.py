@@ -156,3 +156,39 @@ def engine_figures(body: str) -> EngineLine:
 def at_of(line: str) -> str | None:
     """The time of a line with a log prefix."""
     return prefix_of(line)["at"]
+
+
+class Load:
+    """Requests that run and output tokens/s, summed over the engines of a data-parallel group, from their Engine lines.
+
+    most: the largest number of running requests; None before the first line. plain: tokens/s of the intervals whose
+    Engine line has no acceptance line behind it. before: tokens/s of the last Engine line while none has come; the
+    reader sets it to 0 at an acceptance line.
+    """
+
+    def __init__(self) -> None:
+        self.most: int | None = None
+        self.plain: list[float] = []
+        self.before = 0.0
+        self._running: dict[str, int] = {}
+        self._speeds: dict[str, float] = {}
+
+    def add(self, engine: str, running: int, speed: float) -> int:
+        """One Engine line; returns the requests that run on all engines now."""
+        if self.before:
+            self.plain.append(self.before)
+        self._running[engine], self._speeds[engine] = running, speed
+        if len(self._running) > 1:
+            running, speed = sum(self._running.values()), sum(self._speeds.values())
+        self.before = speed
+        self.most = max(running, self.most or 0)
+        return running
+
+    def restart(self) -> None:
+        """The engine was started again: nothing runs."""
+        self._running, self._speeds, self.before = {}, {}, 0.0
+
+    @property
+    def idle(self) -> bool | None:
+        """Whether nothing runs by the last Engine lines; None without one."""
+        return not any(self._running.values()) if self._running else None

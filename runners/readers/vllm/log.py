@@ -22,6 +22,7 @@ from runners.readers.vllm.lines import (
     SPEC_FILE,
     SPEC_V0,
     USUAL,
+    Load,
     SinceStart,
     acceptance_in,
     at_of,
@@ -68,7 +69,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
     errors = Errors(ENGINE, lambda: phases.current)
     served, moved = False, ""  # moved: the last line that shows progress
     engine_line = NOTHING_YET
-    at_work: dict[str, int] = {}  # running requests by engine, as printed last
+    load = Load()
     records, usual, number = reading.acceptance, USUAL.match, 0
     for number, raw in enumerate(lines, 1):  # noqa: B007 - the number of lines is needed after the loop
         line = raw.rstrip()
@@ -77,13 +78,13 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             length, accepted, drafted, positions, rate, engine, throughput, running, waiting = found.groups()
             if throughput is None:
                 records.append(record_of(line, length, accepted, drafted, positions, rate, engine_line))
-                reading.generation, served, moved = LENGTH_FIRST, True, line if drafted != "0" else moved
+                load.before, reading.generation, served = 0.0, LENGTH_FIRST, True
+                moved = line if drafted != "0" else moved
             else:
-                now, tokens_per_second = int(running), float(throughput)
-                engine_line = now, int(waiting), tokens_per_second
-                at_work[engine] = now
-                now = sum(at_work.values()) if len(at_work) > 1 else now
-                reading.running_max = max(now, reading.running_max or 0)
+                tokens_per_second = float(throughput)
+                at_work = int(running)
+                engine_line = at_work, int(waiting), tokens_per_second
+                now = load.add(engine, at_work, tokens_per_second)
                 if tokens_per_second or _moves(line, now):
                     served, moved = served or bool(tokens_per_second), line
                 else:
@@ -112,7 +113,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 record.running, record.queued, record.throughput = engine_line
                 records.append(record)
                 first = RATE_FIRST if body.startswith(SPEC + "Draft acceptance rate") else LENGTH_FIRST
-                reading.generation, served = COUNTS_SINCE_START if v0 else first, True
+                load.before, reading.generation, served = 0.0, COUNTS_SINCE_START if v0 else first, True
                 moved = line if record.drafted else moved
                 continue
             if (file is None or file in ENGINE_FILES) and (of_engine := ENGINE_LINE.match(body)):
@@ -120,9 +121,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 if engine_line[0] is None:
                     reading.unknown(line)
                     continue
-                at_work[of_engine[1] or ""] = engine_line[0]
-                now = sum(at_work.values())
-                reading.running_max = max(now, reading.running_max or 0)
+                now = load.add(of_engine[1] or "", engine_line[0], engine_line[2] or 0.0)
                 if engine_line[2] or _moves(body, now):
                     served, moved = served or bool(engine_line[2]), line
                 else:
@@ -132,7 +131,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             if phase and phase.name == "restarted":
                 errors.restart()
                 served = False
-                at_work.clear()
+                load.restart()
             note_seconds(phases, body)
             errors.stopping = errors.stopping or _STOP.search(line) is not None
             # A traceback that is logged as a warning or less was handled.
@@ -144,14 +143,15 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                 if "died unexpectedly" in body:
                     errors.add(body, prefix["who"] or "", ROOT)
             what, seconds = _waiting(body)
-            idle = not any(at_work.values()) if at_work else phases.ready and not served
-            if what and not idle:  # an idle server's processes wait too
+            # An idle server's processes wait too.
+            if what and not (load.idle if load.idle is not None else phases.ready and not served):
                 stall.wait(what, line, seconds, moved)
             elif phase or (level and not loud and not (what or served or phases.ready)):
                 moved = line  # while loading any line is progress
             if not (of_error or level or phase or what or body.startswith("INFO: ") or _FOREIGN.match(body)):
                 reading.unknown(line)
-    reading.lines = number
+    reading.lines, reading.running_max = number, load.most
+    reading.plain_throughputs = [] if records else load.plain
     errors.conclude(reading, phases, served)
     stall.conclude(reading, moved)
     return advise_stall(reading)
