@@ -53,8 +53,11 @@ def _without_acceptance(t: Together) -> str:
     if log is not None and log.outcome in ("starting", "ready"):
         state = "is still starting" if log.outcome == "starting" else "is ready, and nothing was asked of it"
         return f"{t.engine} {state} at the end of this log: read it again later"
-    if log is not None and log.outcome == NOT_TOLD and t.tokens_per_second is None and t.running is None:
+    silent = t.tokens_per_second is None and not any(text.snapshot for text in t.texts)
+    if log is not None and silent and log.outcome == NOT_TOLD:
         return f"this text is {t.engine}'s and tells neither its state nor its acceptance: give more of its log"
+    if log is not None and silent and log.running_max is None:
+        return f"this text is {t.engine}'s and tells nothing of its drafts: give more of its log, or its /metrics"
     stopped = ", until it was stopped," if log is not None and log.outcome == "stopped" else ""
     speed = "" if t.tokens_per_second is None else f" at {t.tokens_per_second:,.0f} output tokens/s"
     running = "" if t.running is None else f" with {t.running:.3g} requests running"

@@ -2,7 +2,11 @@
 
 import pytest
 
+from runners.commands.read_answer import answer
+from runners.readers import sources, texts
+from runners.readers.findings import findings
 from runners.readers.read_text import read_text
+from runners.readers.together import of_one_server
 
 NOT_TOLD = "not in this text"
 ENGINE_LINE = (
@@ -137,3 +141,19 @@ def test_an_echo_of_another_engines_line_changes_nothing():
     echo = "(APIServer pid=1) INFO 03-11 06:16:52 [logger.py:1] prompt: 'Decode batch, #running-req: 2'"
     found = read_text([ENGINE_LINE, echo, ENGINE_LINE, ENGINE_LINE])
     assert (found.engine, found.engine_certainty) == ("vllm", "certain")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ENGINE_LINE, "tells neither its state nor its acceptance"),
+        ('INFO:     10.0.0.2:4 - "POST /v1/completions HTTP/1.1" 200 OK\n' * 2, "tells nothing of its drafts"),
+        (f"{ENGINE_LINE}\n" * 3, "at 20 output tokens/s with 3 requests running without speculation"),
+    ],
+)
+def test_only_intervals_without_drafts_tell_that_there_are_none(tmp_path, text, words):
+    path = tmp_path / "server.log"
+    path.write_text(text)
+    (source,) = sources.of(str(path))
+    together = of_one_server([texts.read(source)])
+    assert words in answer(together, findings(together))
