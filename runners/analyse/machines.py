@@ -76,7 +76,9 @@ def startup_ratio(first: Path, second: Path) -> float:
     """
     sides = []
     for home in (first, second):
-        seconds = {p.name: [s["ready_seconds"] for s in Ledger(p).starts()] for p in home.iterdir() if p.is_dir()}
+        folders = [p for p in home.iterdir() if p.is_dir()]
+        # A server that ran already has no start of ours: its seconds are 0.
+        seconds = {p.name: [s["ready_seconds"] for s in Ledger(p).starts() if s["ready_seconds"] > 0] for p in folders}
         sides.append(pd.Series({name: np.log(np.median(v)) for name, v in seconds.items() if v}, dtype=float))
     apart = (sides[1] - sides[0]).dropna()
     return float(np.exp(apart.mean())) if len(apart) else np.nan

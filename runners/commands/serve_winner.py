@@ -63,6 +63,8 @@ def serve(profile: Profile, name: str, port: int | None) -> int:
     profile.configuration(name)
     if port is not None:
         profile = _with_port(profile, name, port)
+    if profile.configurations[name].attach is not None:
+        return _runs_already(profile, name, port)
     log = paths.BUILD / "logs" / profile.name / f"serve-{name}.log"
     print(f"starting {name} ({profile.configurations[name].title})", flush=True)
     with _ready(profile, name, log) as live:
@@ -75,6 +77,17 @@ def serve(profile: Profile, name: str, port: int | None) -> int:
             return 0
         cause = (live.cause() or ("no error in its log", ""))[0]
     raise UserError(f"{name} died: {cause} (log: {log}).")
+
+
+def _runs_already(profile: Profile, name: str, port: int | None) -> int:
+    """Nothing to start: say where the server is. UserError when it does not answer there, or is asked to move."""
+    attach = profile.configurations[name].attach
+    assert attach is not None
+    if port is not None:
+        raise UserError(f"{name} runs already at {attach.url} and is not ours to start: leave --port out.")
+    with running(profile, name, paths.BUILD / "logs" / f"serve-{name}.log"):
+        print(f"{name} runs already at {attach.url}/v1: nothing is started here, and nothing is stopped", flush=True)
+    return 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

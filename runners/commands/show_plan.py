@@ -45,7 +45,8 @@ def _print_head(profile: Profile, preset: str) -> None:
         f"preset {preset}: at most {chosen.rounds} start(s) of each comparison, blocks of a start by concurrency "
         f"{chosen.repeats}, answers of a window {chosen.requests}"
     )
-    print(f"target {target.name}, {target.precision}, {target.bytes_on_disk / 1e9:,.1f} GB on disk\n")
+    size = f", {target.bytes_on_disk / 1e9:,.1f} GB on disk" if target.bytes_on_disk else ""
+    print(f"target {target.name}, {target.precision}{size}\n")
 
 
 def _print_configuration(profile: Profile, name: str, preset: str, clock: estimate.Clock) -> None:

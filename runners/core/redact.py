@@ -1,10 +1,12 @@
 """What may be written or shown: secrets are left out, this machine's folders are replaced by names."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from runners.core import paths
 
+SHORTEST_SECRET = 8  # characters
 # Whole words: `tokenizer` is not `token`. A plain number is not a secret either (--speculative-num-draft-tokens 4).
 SECRET = re.compile(
     r"(?<![a-z])(?:tokens?|keys?|secrets?|passw(?:or)?ds?|passphrase|credentials?)(?![a-z])", re.IGNORECASE
@@ -39,4 +41,12 @@ def without_home(text: str) -> str:
     # The most specific first: the cache and the checkout often lie in the home folder.
     for folder, name in ((paths.cache(), "$CACHE"), (paths.ROOT, "$ROOT"), (Path.home(), "~")):
         text = text.replace(str(folder), name)
+    return text
+
+
+def without_words(text: str, words: Iterable[str]) -> str:
+    """The text without these words, such as a key that a server's answer repeats; short ones are no secrets."""
+    for word in words:
+        if len(word) >= SHORTEST_SECRET:
+            text = text.replace(word, "(not shown)")
     return text

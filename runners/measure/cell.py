@@ -8,7 +8,7 @@ from runners.measure.cell_context import CellContext
 from runners.measure.cell_key import Place
 from runners.measure.cell_row import CellRow
 from runners.measure.client import Loop
-from runners.measure.judge import compared, judge
+from runners.measure.judge import compared, judge, not_seen
 from runners.measure.observation import Observation
 from runners.measure.speeds import occupancy, rounded, speeds
 from runners.measure.text_gates import mean_share
@@ -31,7 +31,8 @@ def judged_row(context: CellContext, point: Point, place: Place, seen: Observati
 
 def measured_row(context: CellContext, point: Point, place: Place, seen: Observation, reasons: list[str]) -> CellRow:
     """The row of a cell that was measured: `ok` without a reason, `void` with one."""
-    counts, drafts = seen.counts, context.drafts
+    counts, drafts, unseen = seen.counts, context.drafts, not_seen(seen)
+    more: dict[str, Any] = {"not_seen": unseen} if unseen else {}
     return CellRow(
         **_identity(context, point, place),
         **speeds(seen.loop),
@@ -60,6 +61,7 @@ def measured_row(context: CellContext, point: Point, place: Place, seen: Observa
         machine_gflops=rounded(context.machine_gflops, 1),
         gpu=seen.gpu,
         acceptance_source=counts.source if drafts else None,
+        **more,
     )
 
 

@@ -27,6 +27,7 @@ from runners.profiles.schema import Configuration
 from runners.readers.records import Counters
 from runners.readers.registry import reader
 from runners.serve import model_files
+from runners.serve.attached_server import request_headers
 
 SETTLE_SECONDS = 5.0  # the longest wait for a server to come to rest
 
@@ -42,6 +43,7 @@ class CellContext:
     prompt_sets: dict[str, PromptSet]
     reader: ModuleType  # of the engine's log and metrics
     request_fields: dict[str, Any] = field(default_factory=dict)  # the engine's own and the profile's
+    headers: dict[str, str] = field(default_factory=dict, repr=False)  # of each request; they may hold a key
     reference_texts: dict[str, list[Text]] = field(default_factory=dict)  # prompt id -> the reference model's answer
     base: str | None = None  # the configuration of the same engine without speculation
     base_answers: BaseAnswers = field(default_factory=BaseAnswers)  # what it answered in cells that are ok
@@ -107,14 +109,17 @@ class CellContext:
         return self.jobs([*prompts[first:], *prompts[:first]], self.output_tokens)
 
     def counters(self, base_url: str) -> Counters | None:
-        """The engine's counters now; None when it does not answer."""
+        """The engine's counters now; None when it does not answer, or not with counters."""
         try:
-            response = self._client.get(f"{base_url}/metrics", headers={"Connection": "close"})
+            response = self._client.get(f"{base_url}/metrics", headers=self.headers | {"Connection": "close"})
         except httpx.HTTPError:
             return None
         if response.status_code != 200:
             return None
-        found: Counters = self.reader.read_counters(response.text)
+        try:
+            found: Counters = self.reader.read_counters(response.text)
+        except UserError:  # another program's page
+            return None
         return found
 
     def settled_counters(self, base_url: str) -> Counters | None:
@@ -146,13 +151,21 @@ def prepare(profile: Profile, name: str, preset: str | None, runs: Path) -> Cell
         Ledger(runs / profile.name / name),
         prompt_sets,
         reader(chosen.engine),
-        request_fields=dict(engine(chosen.engine).request_fields) | workload.body,
+        request_fields=request_fields(profile, name),
+        headers=request_headers(chosen.attach),
         reference_texts=reference_texts(profile, preset, prompt_sets),
         base=profile.base_of(name),
         machine=MachineState(profile.gates),
     )
     context.read_base_answers()
     return context
+
+
+def request_fields(profile: Profile, name: str) -> dict[str, Any]:
+    """What a request holds beside the usual fields: its engine's, the profile's, those of an attached server alone."""
+    chosen = profile.configuration(name)
+    own = chosen.attach.body if chosen.attach else {}
+    return dict(engine(chosen.engine).request_fields) | profile.workload.body | own
 
 
 def reference_texts(profile: Profile, preset: str | None, names: Iterable[str]) -> dict[str, list[Text]]:

@@ -9,6 +9,7 @@ from typing import Any
 from runners.core import paths, provenance, redact
 from runners.core.hashes import sha256
 from runners.profiles import prompt_files
+from runners.profiles.attach import Attach
 from runners.profiles.points import Point
 from runners.profiles.profile import Profile
 from runners.serve import drafter_files, model_files
@@ -72,11 +73,11 @@ def settings_facts(profile: Profile, configuration: str, point: Point, preset: s
         "configuration": configuration,
         "engine": chosen.engine,
         "engine_version": spec.version,
-        "argv": redact.without_home(" ".join(map(neutral_word, line.argv[1:] if not chosen.attach else []))),
+        "argv": redact.without_home(" ".join(map(neutral_word, line.argv[1:]))),
         "env": line.env,
-        "attach": chosen.attach.url if chosen.attach else None,
-        "target": profile.target.file_sha256 or profile.target.path,
         "prompts": prompt_files.load(point.workload, profile.workload.prompt_files).sha256,
+        "attach": _address(chosen.attach),
+        "target": profile.target.file_sha256 or profile.target.path or profile.target.name,
         "concurrency": point.concurrency,
         # How many arrive in an open loop's window is chance.
         "window": [point.requests, profile.preset(preset).window_seconds] if point.rate is None else None,
@@ -84,6 +85,13 @@ def settings_facts(profile: Profile, configuration: str, point: Point, preset: s
         "temperature": profile.workload.temperature,
         "machine": provenance.machine_id(),
     }
+
+
+def _address(attach: Attach | None) -> str | list[Any] | None:
+    """Where a server is that runs already, with the fields that its requests alone have."""
+    if attach is None:
+        return None
+    return [attach.url, attach.body] if attach.body else attach.url
 
 
 def settings(profile: Profile, configuration: str, point: Point, preset: str | None) -> str:

@@ -107,6 +107,7 @@ class CellRow(BaseModel):
     warm_up_requests: Count | None = None
     gpu: dict[str, Number] | None = None  # power_w, memory_gib, sm_clock_mhz (core/gpus.py)
     acceptance_source: str | None = None  # the metric, or the log lines, that the counts come from
+    not_seen: list[str] | None = None  # of a server that is not ours: what it did not show, so that no gate judged it
 
     @model_validator(mode="after")
     def at_most_drafted(self) -> "CellRow":

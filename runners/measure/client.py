@@ -9,7 +9,7 @@ server closes idle ones, and a reused one fails as if the server had.
 import asyncio
 import resource
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,11 +19,14 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
+from runners.core import redact
 from runners.measure import token_times
 from runners.measure.token_times import Stamped
+from runners.serve.attached_server import KEY_WANTED, NO_KEY
 
 RAMP, TIMED, CUT = "ramp", "timed", "cut"
 OWN_ENDS = ("stop", "tool_calls", "function_call")  # finish reasons of an answer that ended by itself
+_USUAL_HEADERS = ("accept", "accept-encoding", "connection", "user-agent")
 
 
 @dataclass
@@ -75,17 +78,23 @@ class Clock:
 
 
 def closed_loop(
-    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, slot_field: str | None = None
+    base_url: str,
+    jobs: list[Job],
+    concurrency: int,
+    timeout_s: float,
+    slot_field: str | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Loop:
     """Send every job, `concurrency` at a time, a next one as soon as one ends.
 
     slot_field: the name of a request field that holds the sending worker's number (0, 1, ... concurrency - 1), so that
-    an engine with slots serves each worker from one slot; None to leave it out.
+    an engine with slots serves each worker from one slot; None to leave it out. headers: of each request, beside the
+    usual ones.
 
     A request that brings no byte for `timeout_s` seconds ends as an error, as does any other failure: the caller's
     gates decide what that means for the cell. Never raises for a request's sake.
     """
-    return in_own_thread(lambda: _closed_loop(base_url, jobs, concurrency, timeout_s, slot_field))
+    return in_own_thread(lambda: _closed_loop(base_url, jobs, concurrency, timeout_s, slot_field, headers))
 
 
 def in_own_thread(work: Callable[[], Coroutine[Any, Any, Loop]]) -> Loop:
@@ -105,11 +114,16 @@ def in_own_thread(work: Callable[[], Coroutine[Any, Any, Loop]]) -> Loop:
 
 
 async def _closed_loop(
-    base_url: str, jobs: list[Job], concurrency: int, timeout_s: float, slot_field: str | None
+    base_url: str,
+    jobs: list[Job],
+    concurrency: int,
+    timeout_s: float,
+    slot_field: str | None,
+    headers: Mapping[str, str] | None,
 ) -> Loop:
     waiting = iter(list(jobs))
     kept: list[tuple[Result, list[Stamped]]] = []
-    async with connection(base_url, timeout_s) as client:
+    async with connection(base_url, timeout_s, headers) as client:
         clock, cpu = Clock(), cpu_seconds()
 
         async def worker(number: int) -> None:
@@ -127,13 +141,16 @@ async def _closed_loop(
 
 
 @asynccontextmanager
-async def connection(base_url: str, timeout_s: float) -> AsyncIterator[httpx.AsyncClient]:
+async def connection(
+    base_url: str, timeout_s: float, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
     """A client for many requests at once, without a cap of its own on connections, which would hold requests back."""
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
     session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
     timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, 10))
     transport = AiohttpTransport(client=session)
-    async with httpx.AsyncClient(transport=transport, base_url=base_url, timeout=timeout) as client:
+    own = dict(headers or {})
+    async with httpx.AsyncClient(transport=transport, base_url=base_url, timeout=timeout, headers=own) as client:
         yield client
 
 
@@ -149,7 +166,7 @@ async def stream(
         async with client.stream("POST", "/v1/chat/completions", json=request) as response:
             if response.status_code != 200:
                 body = (await response.aread())[:300].decode(errors="replace")
-                result.error = f"HTTP {response.status_code}: {body}"
+                result.error = refused(response.status_code, body, client.headers)
                 return
             async for chunk in response.aiter_raw():
                 now = clock.now()
@@ -167,6 +184,15 @@ async def stream(
         result.error = f"no byte for {client.timeout.read:.0f} s"
     except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
         result.error = f"{type(error).__name__}: {error}"
+
+
+def refused(status: int, text: str, headers: Mapping[str, str]) -> str:
+    """The error of a request that was refused, without the values of our own headers, which the server may repeat."""
+    for name, value in headers.items():
+        if name.lower() not in _USUAL_HEADERS:
+            text = redact.without_words(text, value.split())
+    wanted = f" ({KEY_WANTED})" if status in NO_KEY else ""
+    return f"HTTP {status}{wanted}: {text}"
 
 
 def _has_token(head: bytes) -> bool:

@@ -33,7 +33,7 @@ def judge(seen: Observation, context: CellContext, point: Point) -> list[str]:
     """The reasons why the cell is void; empty when it is ok. `seen` comes from `compared`."""
     reasons = [
         *counter_reasons(seen, context),
-        f"the server died: {redact.without_home(seen.death)}" if seen.death else None,
+        death_reason(seen),
         *request_reasons(seen, context, point),
         gates.synthetic_accept_length_held(
             context.chosen.forced_accept_length, seen.counts.steps, seen.counts.accepted
@@ -47,8 +47,27 @@ def judge(seen: Observation, context: CellContext, point: Point) -> list[str]:
     return [reason for reason in reasons if reason]
 
 
+def death_reason(seen: Observation) -> str | None:
+    """Why the server did not survive the cell. Of one that is not ours only that it does not answer is known."""
+    if not seen.death:
+        return None
+    death = redact.without_home(seen.death)
+    return death if seen.attached else f"the server died: {death}"
+
+
+def not_seen(seen: Observation) -> list[str]:
+    """What a server that is not ours did not show, so that no gate could judge it: in words, for its row."""
+    if seen.unseen:
+        return ["its counters (no /metrics): the accept length, and whether others used it meanwhile"]
+    if seen.attached and seen.running_peak is None:
+        return ["how many requests it ran at once"]
+    return []
+
+
 def counter_reasons(seen: Observation, context: CellContext) -> list[str | None]:
     """Can the counts over the cell be trusted: were they read, do they hold this cell alone?"""
+    if seen.unseen:
+        return []
     if seen.before is None or seen.after is None:
         return ["the server's counters could not be read"]
     not_empty = None
@@ -72,10 +91,17 @@ def request_reasons(seen: Observation, context: CellContext, point: Point) -> li
         gates.produced_tokens(seen.results, seen.server_cores) if seen.death is None else None,
         gates.counted(answered, context.output_tokens, natural_ends=workload.ends == "natural"),
         gates.occupied(held, point.concurrency),
-        gates.held_concurrency(seen.running_peak, point.concurrency, context.chosen.max_running_requests),
+        held_reason(seen, context, point),
         # A stand-in engine is so fast that the client always is a large part of the cell.
         None if context.profile.simulated else gates.client_kept_up(seen.loop.client_cpu_s, seen.loop.seconds),
     ]
+
+
+def held_reason(seen: Observation, context: CellContext, point: Point) -> str | None:
+    """Did the server run as many requests as the cell is about? One that is not ours need not say."""
+    if seen.attached and seen.running_peak is None:
+        return None
+    return gates.held_concurrency(seen.running_peak, point.concurrency, context.chosen.max_running_requests)
 
 
 def rate_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
@@ -125,7 +151,7 @@ def sampled_reasons(seen: Observation, context: CellContext, point: Point, whose
 def speculation_reasons(seen: Observation, context: CellContext, point: Point) -> list[str | None]:
     """Does the server speculate, and is there anything to compare its answers with?"""
     reasons: list[str | None] = []
-    if context.drafts_every_step and context.counts_in_metrics and not seen.counts.drafted:
+    if context.drafts_every_step and context.counts_in_metrics and not seen.counts.drafted and not seen.unseen:
         # llama.cpp serves on, healthy and without speculation, when it cannot use the drafter.
         reasons.append("no token was drafted: the server does not speculate")
     if context.drafts and not methods.method(context.method).tree:

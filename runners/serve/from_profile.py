@@ -10,7 +10,7 @@ from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.readers.registry import reader
 from runners.serve import model_files
-from runners.serve.attached_server import attach
+from runners.serve.attached_server import attach, request_headers
 from runners.serve.command import command
 from runners.serve.ports import check_port, free_port
 from runners.serve.running_server import RunningServer
@@ -27,7 +27,8 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
     chosen = profile.configuration(name)
     module, log_reader = engine(chosen.engine), reader(chosen.engine)
     if chosen.attach is not None:
-        with attach(chosen.attach.url, module.health_path, progress.say) as attached:
+        headers = request_headers(chosen.attach)
+        with attach(chosen.attach.url, module.health_path, progress.say, headers) as attached:
             yield attached
         return
     spec = profile.engines[chosen.engine]

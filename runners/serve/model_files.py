@@ -5,6 +5,7 @@ Everything made is kept in the cache outside the checkout, under a name that hol
 
 from pathlib import Path
 
+from runners.core.errors import UserError
 from runners.core.hashes import noted_sha256
 from runners.core.progress import Progress, quiet
 from runners.engines.engine import Files
@@ -21,6 +22,8 @@ def files(profile: Profile, drafter: str | None = None, progress: Progress = qui
     them, cannot be set up.
     """
     target = profile.target
+    if target.path is None and target.package is None:
+        raise UserError(f"Profile {profile.name}: the target's files are not known; set its `path`.")
     if target.path is not None:
         must_exist(target.path, f"target {target.name}", profile)
         folder, gguf = (None, Path(target.path)) if target.path.endswith(".gguf") else (Path(target.path), None)
@@ -34,8 +37,12 @@ def files(profile: Profile, drafter: str | None = None, progress: Progress = qui
 
 
 def planned_files(profile: Profile, drafter: str | None = None) -> Files:
-    """The same paths. Makes and checks nothing: for a dry run on another machine."""
+    """The same paths; none where the target is known by its name alone. Makes and checks nothing: for a dry run on
+    another machine.
+    """
     target = profile.target
+    if target.path is None and target.package is None:
+        return Files()  # of a server that runs already, somewhere else perhaps
     if target.path is not None:
         is_gguf = target.path.endswith(".gguf")
         gguf, folder = (Path(target.path), None) if is_gguf else (None, Path(target.path))

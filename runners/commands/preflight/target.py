@@ -17,6 +17,9 @@ PROBE_BYTES = 64 << 20  # 64 MiB: enough to time a disk, short enough for a chec
 def check(profile: Profile) -> Iterator[Finding]:
     """Findings of the target's files; nothing is fetched, and weights are read only to time the disk."""
     target = profile.target
+    if target.path is None and target.package is None:
+        yield Finding("note", f"{target.name} is known by its name alone: its servers run already")
+        return
     files = model_files.planned_files(profile)
     if target.package:
         if files.gguf is not None and files.gguf.is_file():

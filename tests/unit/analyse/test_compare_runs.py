@@ -103,3 +103,13 @@ def test_a_machine_seen_once_has_no_scatter():
         in reproduction_chapter.machines_sentence(once, float("nan"))
     )
     assert reproduction_chapter.machines_sentence(machines.speeds(plain({1: [40.0]}), plain({4: [50.0]})), 1.0) == ""
+
+
+@pytest.mark.filterwarnings("error")
+def test_servers_that_ran_already_have_no_start_up_to_compare(tmp_path):
+    for side, seconds in (("a", (0.0, 4.0)), ("b", (0.0, 8.0))):
+        for name, ready in zip(("attached", "started"), seconds, strict=True):
+            folder = tmp_path / side / name
+            folder.mkdir(parents=True)
+            (folder / "timeline.json").write_text(json.dumps([{"ready_seconds": ready, "phases": []}]))
+    assert machines.startup_ratio(tmp_path / "a", tmp_path / "b") == pytest.approx(2.0)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from canned_server import canned
 
 from runners.__main__ import parse
 from runners.analyse.verdict import store
@@ -106,3 +107,17 @@ def test_the_command_says_why_before_it_starts(tmp_path, monkeypatch, capsys):
 def test_the_published_runs_say_what_to_serve():
     name, _ = serve_winner.chosen_by_verdict(load(PROFILE), paths.PUBLISHED_RUNS, "throughput", "chat")
     assert name in load(PROFILE).configurations
+
+
+def test_a_server_that_runs_already_is_neither_started_nor_stopped(capsys):
+    content = load(PROFILE).model_dump()
+    with canned({"/health": "", "/v1/models": {"data": []}}) as url:
+        content["configurations"]["vllm-base"]["attach"] = {"url": url}
+        profile = type(load(PROFILE)).model_validate(content)
+        assert serve_winner.serve(profile, "vllm-base", None) == 0
+        said = capsys.readouterr().out
+        assert said == f"vllm-base runs already at {url}/v1: nothing is started here, and nothing is stopped\n"
+        with pytest.raises(UserError, match="is not ours to start: leave --port out"):
+            serve_winner.serve(profile, "vllm-base", 8000)
+    with pytest.raises(UserError, match="No server answers"):
+        serve_winner.serve(profile, "vllm-base", None)

@@ -33,3 +33,8 @@ def test_folders_are_named(monkeypatch, tmp_path):
     assert redact.without_home(f"{tmp_path}/a {paths.ROOT}/b") == "$CACHE/a $ROOT/b"
     monkeypatch.setattr(Path, "home", lambda: Path("/home/somebody"))
     assert redact.without_home("/home/somebody/c") == "~/c"
+
+
+def test_a_key_that_an_answer_repeats_is_taken_out():
+    found = redact.without_words("Bearer sk-12345678 is wrong", ["Bearer", "sk-12345678"])
+    assert found == "Bearer (not shown) is wrong"

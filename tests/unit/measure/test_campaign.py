@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from canned_server import canned
 from slowness import WAIT_S, slowness
 
 from runners.core import locks
@@ -16,6 +17,7 @@ from runners.measure import block, campaign, campaign_record, gates
 from runners.measure.campaign_run import Open
 from runners.measure.ledger import Ledger
 from runners.profiles import load
+from runners.profiles.attach import Attach
 from runners.profiles.points import Load
 from runners.serve import from_profile
 
@@ -240,6 +242,32 @@ def test_attached_servers_are_measured_the_same_way(tmp_path):
         assert server.alive()
     rows = rows_of(tmp_path, "base")
     assert [r["status"] for r in rows] == ["ok"] * 3 and {r["machine_gflops"] for r in rows} == {None}
+
+
+def test_a_server_that_runs_already_is_visited_again_and_not_started_anew(tmp_path):
+    with from_profile.running(made(tmp_path, SLOW), "base", tmp_path / "log") as server:
+        address = {"url": f"{server.base_url}/v1"}
+        p = made(tmp_path, configurations__base__attach=address, workload__concurrencies=[1])
+        p = p.model_copy(update={"configurations": {"base": p.configurations["base"], "drafting": _at(p, address)}})
+        answers = [[Open("drafting", Load("chat", 1), 1)], []]
+        done = run(p, tmp_path, judge=lambda: (answers.pop(0), 1))
+    assert [v.start for v in done.visits] == [0, 1]
+    for name in ("base", "drafting"):
+        assert [(r["start"], r["status"]) for r in rows_of(tmp_path, name)] == [(0, "ok"), (1, "ok")]
+        assert len(Ledger(tmp_path / "fake" / name).starts()) == 1
+
+
+def _at(p, address):
+    return p.configurations["drafting"].model_copy(update={"attach": Attach(**address)})
+
+
+def test_a_server_elsewhere_that_refuses_every_request_did_not_die(tmp_path):
+    with canned({"/health": "", "/metrics": "vllm:num_requests_running 0\n"}) as url:
+        p = made(tmp_path, configurations__base__attach={"url": url}, workload__concurrencies=[1])
+        run(p, tmp_path, "base")
+    status = json.loads((tmp_path / "fake" / "base" / "status.json").read_text())
+    assert status["reason"].startswith("given up after it failed 2 times, last: no answer at C=1: HTTP 501: ")
+    assert not any("died" in reason for row in rows_of(tmp_path, "base") for reason in row["reasons"])
 
 
 @pytest.mark.parametrize(

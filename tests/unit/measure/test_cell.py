@@ -279,3 +279,26 @@ def test_counts_that_contradict_each_other_void_the_cell(tmp_path):
     assert "31 accepted draft tokens, more than the 30 drafted" in found.count_fault
     reasons = judge(found, drafting(tmp_path), POINT)
     assert cell.measured_row(drafting(tmp_path), POINT, PLACE, found, reasons).status == "void"
+
+
+ELSEWHERE = {"attached": True, "server_cores": None, "before": None, "after": None, "running_peak": None}
+
+
+@pytest.mark.parametrize("counters", [None, Counters(source="a gateway's own page")])
+def test_a_server_elsewhere_without_counters_is_judged_by_what_the_client_saw(tmp_path, counters):
+    shown = seen(**(ELSEWHERE | {"before": counters, "after": counters, "counts": Counters()}))
+    assert judge(shown, context(tmp_path), POINT) == [] and judge(shown, drafting(tmp_path), POINT) == []
+    row = cell.measured_row(drafting(tmp_path), POINT, PLACE, shown, []).as_json()
+    assert row["steps"] is None and row["tpot_ms_p50"] > 0
+    assert row["not_seen"] == ["its counters (no /metrics): the accept length, and whether others used it meanwhile"]
+    assert "not_seen" not in cell.measured_row(drafting(tmp_path), POINT, PLACE, seen(), []).as_json()
+
+
+def test_counters_that_vanish_between_are_no_matter_of_where_a_server_is(tmp_path):
+    vanished = seen(**(ELSEWHERE | {"before": Counters(running=0, queued=0)}))
+    assert "the server's counters could not be read" in judge(vanished, context(tmp_path), POINT)
+
+
+def test_a_server_elsewhere_that_does_not_answer_any_more_is_not_called_dead(tmp_path):
+    gone = "http://box:8000 does not answer any more"
+    assert judge(seen(attached=True, server_cores=None, death=gone), context(tmp_path), POINT) == [gone]

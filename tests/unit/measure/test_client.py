@@ -88,3 +88,11 @@ def test_a_silent_server_times_out(fake):
     with fake("--hang") as server:
         loop = client.closed_loop(server.base_url, jobs(1), 1, 0.5)
     assert "no byte for" in loop.results[0].error
+
+
+def test_a_refusal_does_not_repeat_the_key_that_was_sent():
+    headers = {"Authorization": "Bearer sk-very-secret", "accept": "*/*", "user-agent": "python-httpx/0.28.1"}
+    said = client.refused(401, "no such key: sk-very-secret", headers)
+    assert said.startswith("HTTP 401 (it wants an API key: name the variable that holds it")
+    assert said.endswith("no such key: (not shown)")
+    assert client.refused(400, "python-httpx/0.28.1 is too old", headers) == "HTTP 400: python-httpx/0.28.1 is too old"
