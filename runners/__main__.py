@@ -26,6 +26,11 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, dict[str, Command]] = {
     "everyday": {
+        "ask": Command(
+            "ask",
+            "Ask two running servers, one with speculation, whether it pays.",
+            "--base http://a:8000/v1 --spec http://b:8000/v1",
+        ),
         "report": Command("run_report", "Measure what is missing, analyse it and build the book.", "--preset quick"),
         "plan": Command(
             "show_plan",

@@ -33,9 +33,10 @@ def _minutes(text: str) -> float:
     return value
 
 
-def add_minutes(parser: argparse.ArgumentParser) -> None:
+def add_minutes(parser: argparse.ArgumentParser, default: float | None = None) -> None:
     """--minutes: the budget of a campaign."""
-    parser.add_argument("--minutes", type=_minutes, help="what the whole may take (default: the preset's `minutes`)")
+    usual = "the preset's `minutes`" if default is None else f"{default:g}"
+    parser.add_argument("--minutes", type=_minutes, default=default, help=f"what the whole may take (default: {usual})")
 
 
 def add_more(parser: argparse.ArgumentParser) -> None:

@@ -111,12 +111,31 @@ class StandIn:
     flags: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class ServerFacts:
+    """What a running server says of itself; None where it does not.
+
+    drafts: whether it speculates; method, K: how, in the engine's own word.
+    """
+
+    version: str | None = None
+    context_length: int | None = None  # tokens of one request
+    max_running_requests: int | None = None
+    drafts: bool | None = None
+    method: str | None = None
+    k: int | None = None
+
+
 def _no_environment(_: Serving) -> dict[str, str]:
     return {}
 
 
 def _no_method_in(_: Flags) -> str | None:
     return None
+
+
+def _no_facts(_: Mapping[str, Any]) -> ServerFacts:
+    return ServerFacts()
 
 
 def _never_a_tree(_method: str, _k: int | None, _flags: Flags) -> bool:
@@ -141,6 +160,8 @@ class Engine:
     # Starting and asking
     health_path: str = "/health"
     version_at: tuple[str, str] = ("/version", "version")  # path and key of the running server's own version
+    facts_at: tuple[str, ...] = ()  # paths at which the running server tells more of itself, in JSON
+    facts: Callable[[Mapping[str, Any]], ServerFacts] = _no_facts  # from the answers that came, by path
     env: Mapping[str, str] = field(default_factory=dict)
     environment: Callable[[Serving], dict[str, str]] = _no_environment  # added to `env`, by what is asked
     request_fields: Mapping[str, Any] = field(default_factory=dict)

@@ -4,11 +4,14 @@ Its INT4 kernels serve the GGUF file as it is. With `ignore_eos` it cannot choos
 bias is minus infinity), where vLLM and SGLang choose them and go on: answers differ from where a text would end.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import httpx
 
 from runners.core.errors import UserError
 from runners.core.paths import SCRIPTS
-from runners.engines.engine import Engine, Flags, Message, Serving
+from runners.engines.engine import Engine, Flags, Message, ServerFacts, Serving
 from runners.engines.http import post
 
 SPELLINGS = {
@@ -91,6 +94,26 @@ async def ask_tokens(
     return ids, (await post(client, "/completion", body))["tokens"]
 
 
+def facts(answers: Mapping[str, Any]) -> ServerFacts:
+    """/props: build_info, total_slots and, in default_generation_settings, n_ctx of one slot (older builds:
+    `speculative` too).
+
+    /slots: each slot says whether it can speculate (tools/server/server-context.cpp, server_slot::to_json).
+    """
+    props, slots = answers.get("/props"), answers.get("/slots")
+    props = props if isinstance(props, dict) else {}
+    slots = [s for s in slots if isinstance(s, dict)] if isinstance(slots, list) else []
+    settings = props.get("default_generation_settings")
+    settings = settings if isinstance(settings, dict) else {}
+    said = [s["speculative"] for s in [*slots, settings] if isinstance(s.get("speculative"), bool)]
+    return ServerFacts(
+        version=props.get("build_info"),
+        context_length=settings.get("n_ctx"),
+        max_running_requests=props.get("total_slots") or len(slots) or None,
+        drafts=any(said) if said else None,
+    )
+
+
 ENGINE = Engine(
     name="llamacpp",
     title="llama.cpp",
@@ -99,6 +122,8 @@ ENGINE = Engine(
     serves="gguf",
     arguments=arguments,
     version_at=("/props", "build_info"),
+    facts_at=("/props", "/slots"),
+    facts=facts,
     # Every prompt must be computed: with its cache a prompt that a slot had before would cost nothing.
     request_fields={"cache_prompt": False},
     # tools/server/server-context.cpp. Slots are handed out by least recent use, and requests whose slots do not lie

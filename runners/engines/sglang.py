@@ -1,13 +1,14 @@
 """SGLang's server, for the box. Flags are those of sglang/srt/server_args.py, release 0.5.9."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
 from runners.core.errors import UserError
 from runners.core.finding import Finding
 from runners.engines import sglang_patch
-from runners.engines.engine import Engine, Flags, NewProfile, Parsing, Serving, StandIn
+from runners.engines.engine import Engine, Flags, NewProfile, Parsing, ServerFacts, Serving, StandIn
 
 ALGORITHM = "speculative-algorithm"
 SPELLINGS = {"eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "NEXTN", "draft_model": "STANDALONE", "ngram": "NGRAM"}
@@ -99,6 +100,23 @@ def check_installed(python: str | None, method: str) -> Iterator[Finding]:
     yield Finding(level, sentence, f"python -m runners patch apply --python {python}")
 
 
+def facts(answers: Mapping[str, Any]) -> ServerFacts:
+    """/server_info (older releases: /get_server_info): the server's arguments, and what its schedulers hold to."""
+    info = next((a for a in answers.values() if isinstance(a, dict)), {})
+    states = [s for s in info.get("internal_states") or [] if isinstance(s, dict)]
+    caps = [s["effective_max_running_requests_per_dp"] for s in states if "effective_max_running_requests_per_dp" in s]
+    method, tokens = info.get("speculative_algorithm"), info.get("speculative_num_draft_tokens")
+    chain = info.get("speculative_eagle_topk") in (None, 1)  # of a tree K is not the tokens less one
+    return ServerFacts(
+        version=info.get("version"),
+        context_length=info.get("context_length"),
+        max_running_requests=sum(caps) if caps else info.get("max_running_requests"),
+        drafts=method is not None if "speculative_algorithm" in info else None,
+        method=method,
+        k=tokens - 1 if method and isinstance(tokens, int) and chain else None,
+    )
+
+
 ENGINE = Engine(
     name="sglang",
     title="SGLang",
@@ -107,6 +125,8 @@ ENGINE = Engine(
     serves="folder",
     arguments=arguments,
     version_at=("/server_info", "version"),
+    facts_at=("/server_info", "/get_server_info"),
+    facts=facts,
     # By default /health generates a token and would disturb what is measured (entrypoints/http_server.py).
     env={"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "0", "HF_HUB_OFFLINE": "1"},
     environment=environment,
