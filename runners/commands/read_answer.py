@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from runners.core.finding import Finding
 from runners.core.format import listed
-from runners.readers.findings import findings, not_told
+from runners.readers.findings import NOTHING, findings, not_told, three_figures
 from runners.readers.records import NOT_TOLD
 from runners.readers.together import Together
 
@@ -35,16 +35,35 @@ def answer(t: Together, found: Sequence[Finding], pays: Sequence["Pays"] = ()) -
         first = pressing[0]
         fix = first.fix[:1].lower() + first.fix[1:]
         return _sentence(f"{first.text.rstrip('.')}; {fix}" if fix else first.text, t.engine)
-    if pays and t.yields is not None:
-        at = f" at {t.running:.3g} running requests" if t.running else ""
-        return _sentence(f"with {t.yields:.2f} tokens a step{at} {'; '.join(p.words for p in pays)}", t.engine)
     if t.yields is not None:
+        return _sentence(_of_yield(t, t.yields, pays), t.engine)
+    if t.figures.accept_length is not None:
         return (
-            f"A decode step yields {t.yields:.2f} tokens, so speculation pays where such a step takes less than "
-            f"{t.yields:.2f} times a plain one: give that ratio with --r or --profile, or measure it against a server "
-            "without speculation."
+            f"A step with a draft yields {t.figures.accept_length:.2f} tokens, and how many steps had one is not told "
+            "here: two snapshots of /metrics tell it."
+        )
+    if t.figures.draft_acceptance is not None:
+        return (
+            f"{three_figures(t.figures.draft_acceptance)} of the drafted tokens were accepted: with K drafts a step, "
+            "the accept length is 1 plus K times that; a text that counts steps tells it."
         )
     return _sentence(_without_acceptance(t), t.engine)
+
+
+def _of_yield(t: Together, yields: float, pays: Sequence["Pays"]) -> str:
+    """The sentence where it is known what a decode step yields."""
+    if pays:
+        at = f" at {t.running:.3g} running requests" if t.running else ""
+        return f"with {yields:.2f} tokens a step{at} {'; '.join(p.words for p in pays)}"
+    if yields < NOTHING:
+        return (
+            f"a decode step yields {yields:.2f} tokens, so the drafter hardly contributes here, which costs its time: "
+            "see whether more of the server's texts say the same"
+        )
+    return (
+        f"a decode step yields {yields:.2f} tokens, so speculation pays where such a step takes less than {yields:.2f} "
+        "times a plain one: give that ratio with --r or --profile, or measure it against a server without speculation"
+    )
 
 
 def _without_acceptance(t: Together) -> str:

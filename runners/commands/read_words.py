@@ -92,7 +92,7 @@ def _acceptance_words(r: LogReading) -> list[str]:
             words.append(f"throughput  {pooled.throughput:,.1f} output tokens/s, the median of the lines")
         if pooled.throughput_left_out:
             left_out = _lines(pooled.throughput_left_out)
-            words.append(f"            {left_out} left out of it: nothing ran for a part of the interval")
+            words.append(f"            {left_out} left out of it, whose interval may hold time in which nothing ran")
     elif r.plain_throughputs:
         middle = sorted(r.plain_throughputs)[len(r.plain_throughputs) // 2]
         words.append(f"throughput  {middle:,.1f} output tokens/s, the median of {_lines(len(r.plain_throughputs))}")
@@ -111,7 +111,8 @@ def _line_words(a: AcceptanceRecord) -> str:
     if a.running is not None:
         parts.append(f"{a.running} running, {number(a.queued, 0)} queued")
     if a.throughput is not None:
-        parts.append(f"{a.throughput:,.1f} tokens/s" + (" (void: nothing ran for a part of it)" if a.idle else ""))
+        left_out = " (left out: the first line after a pause, or of this text)" if a.idle else ""
+        parts.append(f"{a.throughput:,.1f} tokens/s{left_out}")
     return "acceptance  " + "; ".join(parts)
 
 

@@ -9,7 +9,7 @@ of the greatest weight is the cause.
 import re
 from collections.abc import Callable
 
-from runners.readers.error_kinds import ADVICE, DEAD_MID_RUN, KILLED, MODEL_FILES, OTHER, STALL, kind_of
+from runners.readers.error_kinds import ADVICE, DEAD_MID_RUN, FAILED_REQUEST, KILLED, MODEL_FILES, OTHER, STALL, kind_of
 from runners.readers.records import NOT_TOLD, LogReading, PhaseTracker
 
 # Weights: the cause itself; an error that stands alone, without its traceback; what other ranks print when their peer
@@ -132,6 +132,7 @@ class Errors:
         verb = "failed"
         if weight == REQUEST:
             verb = "failed at a request" if _ITS_FAULT.search(text) else "refused a request"
+            kind = FAILED_REQUEST if kind == OTHER and _ITS_FAULT.search(text) else kind
         self._best = (key, f"{who or self.engine} {verb}{during}: {text}", kind)
 
     def feed(

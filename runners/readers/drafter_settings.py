@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 _METHOD = re.compile(
     r"(?:speculative_algorithm=|--speculative-algorithm[ =]|--spec-type[ =]|adding speculative implementation "
-    r"|speculative.*?\bmethod['\"]?\s*[=:]\s*)['\"]?(?!None\b|none\b)([A-Za-z][\w-]*)"
+    r"|statistics +(?=[\w-]+:? +#calls)|speculative.*?\bmethod['\"]?\s*[=:]\s*)['\"]?(?!None\b|none\b)([A-Za-z][\w-]*)"
 )
 _HEAD = re.compile(
     r"(?:Load weight end\..* type=|Resolved architecture: )(\w*(?:Eagle|EAGLE|NextN|MTP|Medusa|DFlash)\w*)"

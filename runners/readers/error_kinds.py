@@ -6,6 +6,7 @@ The order matters: the first kind with a matching pattern is taken, so the speci
 import re
 
 DEAD_MID_RUN, OTHER, KILLED, MODEL_FILES, STALL = "engine dead mid-run", "other", "killed", "model files", "stall"
+FAILED_REQUEST = "failed request"
 
 _PATTERNS: dict[str, list[str]] = {
     "port in use": [
@@ -113,6 +114,8 @@ ADVICE = {
     "the first time looks the same and ends by itself.",
     DEAD_MID_RUN: "The engine died while serving: everything it answered afterwards is void; look at the "
     "request it was working on.",
+    FAILED_REQUEST: "The engine goes on after such an error: send the request again, and if it fails again, a "
+    "shorter one, and the same to a server without speculation.",
     OTHER: "Read the log around the quoted line.",
 }
 

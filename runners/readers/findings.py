@@ -45,7 +45,9 @@ def _of_log(t: Together) -> list[Finding]:
     left_out = t.pooled.throughput_left_out
     if left_out:
         lines = "1 line is" if left_out == 1 else f"{left_out:,} lines are"
-        found.append(Finding("note", f"the throughput of {lines} left out: nothing ran for a part of its interval", ""))
+        found.append(
+            Finding("note", f"the throughput of {lines} left out: its interval may hold time in which nothing ran")
+        )
     return found
 
 
@@ -123,14 +125,16 @@ def not_told(t: Together) -> list[str]:
         missing.append("how the server started and whether it had errors (its log)")
     elif not any(p.name == "ready" for p in log.phases):
         missing.append("the server's start")
-    if t.figures.accept_length is None:
+    if t.figures.accept_length is None and t.figures.draft_acceptance is not None:
+        missing.append("the accept length")
+    elif t.figures.accept_length is None:
         missing.append("acceptance")
     else:
         if t.figures.draft_acceptance is None:
             missing.append("drafted tokens")
         if t.figures.per_position is None:
             missing.append("acceptance by position")
-        if t.figures.drafted_share is None and (t.drafter.method is None or "gram" in t.drafter.method.lower()):
+        if t.figures.drafted_share is None and (t.drafter.method is None or t.seldom_drafts):
             missing.append("how many decode steps had a draft")
     if t.running is None:
         missing.append("running requests")

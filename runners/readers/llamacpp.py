@@ -183,11 +183,12 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
         line = raw.rstrip()
         for line in pieces(raw) if "\r" in line else (line,):  # noqa: B020
             at = line.find("slot ", 0, 64)
-            if at == 0 or at > 0 and line[at - 1] == " " and line[0] in ("[0123456789" if at > 2 else "DIWE"):
+            if at == 2 and line[0] in "DIW":  # a level without a time
+                line, at = line[2:], 0
+            if at == 0 or at > 0 and line[at - 1] == " " and line[0] in "[0123456789":
                 # Cut by hand, since nearly all lines of a busy server are of this kind; `acceptance_of` is strict.
-                slots = True
                 if line.startswith("print_timing", at + 5):
-                    served = timings = True
+                    served = timings = slots = True
                     if "draft acceptance" in line:
                         if found := usual(line):
                             records.append(_record(line, *found.groups()))

@@ -12,6 +12,7 @@ More where an engine needs them:
 
     counts_from_log(log, start, counts, requests, output_tokens, k) -> Counters     /metrics exports no counts
     read_server_info(answer) -> dict                                                 a saved /server_info
+    totals_of(records) -> Counters | None             counts that its acceptance lines tell together
     MARKS                                 a plug-in's lines by which its texts are recognised (marks.py)
 
 Nothing here imports an engine: everything is read from text, so a log from a box far away reads the same.

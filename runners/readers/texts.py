@@ -59,6 +59,9 @@ def read(source: Source, engine: str | None = None, num_draft_tokens: int | None
             f"{source.name} was not recognised as a log of {', '.join(names())}: no line of it is of a form that one "
             "of them writes. If it is one, name the engine with --engine."
         )
+    totals_of = getattr(all_readers().get(log.engine), "totals_of", None)
+    if log.totals is None and totals_of is not None:
+        log.totals = totals_of(log.acceptance)
     sure = log.engine_certainty or UNSURE
     drafter = drafter_settings(lines.sample)
     return Text(source.name, LOG, log.engine, sure, log=log, drafter=drafter, at=source.at)

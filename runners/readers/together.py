@@ -44,9 +44,19 @@ class Together:
 
     @property
     def yields(self) -> float | None:
-        """Tokens that a decode step yields: over all of them where that is known, else over those with a draft."""
-        per_step = self.figures.tokens_per_step
-        return self.figures.accept_length if per_step is None else per_step
+        """Tokens that a decode step yields; None where it is not told.
+
+        A drafter model drafts in every step. An n-gram drafter does not, and then the accept length is not enough.
+        """
+        f = self.figures
+        if self.seldom_drafts and (self.counts is None or self.counts.output_tokens is None):
+            return None
+        return f.accept_length if f.tokens_per_step is None else f.tokens_per_step
+
+    @property
+    def seldom_drafts(self) -> bool:
+        """Whether the drafter may find nothing to draft in a step (n-gram lookup), as far as the texts tell."""
+        return "gram" in (self.drafter.method or "").lower()
 
 
 def of_one_server(texts: Sequence[Text], seconds: float | None = None) -> Together:

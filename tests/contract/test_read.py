@@ -188,7 +188,7 @@ def test_an_interval_that_began_idle_keeps_its_acceptance_and_says_what_is_left_
     line = SGLANG.splitlines()[3].replace("597.00", "0.39").replace("accept len: 1.00, accept rate: 0.25", "{}")
     (log,) = kept(log="\n".join(line.format(f"accept len: {al}, accept rate: {r}") for al, r in [(2.5, 0.63)]))
     out = told(capsys, log, "--num-draft-tokens", "4")
-    assert "accept length 2.50" in out and "0.4 tokens/s (void" in out
+    assert "accept length 2.50" in out and "0.4 tokens/s (left out" in out
     assert "throughput of 1 line is left out" in out
     assert "throughput" in document(capsys, log)["servers"][0]["not_told"][-1]
 
@@ -288,3 +288,26 @@ def test_every_field_of_the_json_is_in_the_schema(kept, capsys):
 def test_arguments_are_a_namespace_that_other_commands_can_fill():
     args, module = parse("read", ["a", "b", "--r", "1.5"])
     assert isinstance(args, argparse.Namespace) and args.what == ["a", "b"] and module == read_log.__name__
+
+
+def test_an_ngram_drafters_length_is_not_taken_for_what_a_step_yields(kept, capsys):
+    row = (
+        "statistics ngram_simple: #calls = 15, #gen drafts = 5, #acc drafts = 5, #gen tokens = 187, #acc tokens = 73\n"
+    )
+    out = told(capsys, *kept(log=row), "--r", "1.5")
+    assert "A step with a draft yields 15.60 tokens, and how many steps had one is not told" in out
+    assert "pays" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("draft acceptance rate = 0.57576 (   19 accepted /    33 generated)\n", "57.6% of the drafted tokens"),
+        ("accept len: 1.00, accept rate: 0.00\n", "the drafter hardly contributes here"),
+        ("Decode batch. #running-req: 3, gen throughput (token/s): 66.36, #queue-req: 0\n", "nor its acceptance"),
+        ("[2026-01-05 10:00:00 TP0] Load weight begin. avail mem=93.10 GB\n", "sglang is still starting"),
+    ],
+)
+def test_every_text_ends_with_a_sentence_to_act_on(kept, capsys, text, words):
+    last = told(capsys, *kept(log=text)).splitlines()[-1]
+    assert last.startswith("in short    ") and words in last and last.endswith(".")

@@ -416,3 +416,19 @@ def test_throughput_without_speculation_is_told_once_no_acceptance_line_followed
     assert vllm.read_log([BUSY, PREFIX + SPEC, BUSY, BUSY]).plain_throughputs == []
     other = BUSY.replace("Engine 000", "Engine 001")
     assert vllm.read_log([BUSY, other, BUSY, other]).plain_throughputs == [9.0, 18.0, 18.0]
+
+
+def test_the_steps_without_a_draft_follow_from_the_engine_line():
+    engine = (
+        "INFO 03-11 06:16:52 [loggers.py:271] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation "
+        "throughput: 48.3 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%"
+    )
+    spec = (
+        "INFO 03-11 06:16:52 [metrics.py:120] SpecDecoding metrics: Mean acceptance length: 6.11, Accepted throughput: "
+        "13.80 tokens/s, Drafted throughput: 15.00 tokens/s, Accepted: 138 tokens, Drafted: 150 tokens, Per-position "
+        "acceptance rate: 0.920, Avg Draft acceptance rate: 92.0%"
+    )
+    records = vllm.read_log([engine, spec]).acceptance
+    totals = vllm.totals_of(records)
+    assert (totals.steps, totals.drafted, totals.accepted, totals.output_tokens) == (27, 150, 138, 483)
+    assert vllm.totals_of(vllm.read_log([spec]).acceptance) is None  # the throughput is not in this text
