@@ -71,7 +71,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
     "drafter": {
         "drafter": Command("make_drafter", "Make the profile's own EAGLE-3 drafter.", "--stage train"),
         "align": Command("measure_alignment", "Compare states, served and replayed accept lengths.", "--part states"),
-        "diagnose": Command("diagnose", "Find out why a drafter fails.", "--configuration vllm-eagle3-aligned"),
+        "diagnose": Command(
+            "diagnose", "Find out why a drafter fails: any folder, or one of a profile.", "--target DIR --drafter DIR"
+        ),
         "forecast": Command("forecast", "Forecast the speed-ups of what is not measured yet.", "--preset full"),
     },
     "maintain": {

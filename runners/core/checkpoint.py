@@ -2,45 +2,94 @@
 
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from runners.core.errors import UserError
 
 HEADER_LIMIT = 100_000_000  # bytes; safetensors itself refuses a longer header
+PICKLES = ("*.bin", "*.pt", "*.pth")  # not read: to load one runs whatever code it holds
+LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
+LAYER_CONFIG = "transformer_layer_config"  # where speculators keeps what describes a drafter's layer
+# Where a multimodal wrapper keeps the language model's part.
+_LANGUAGE_MODEL = ("text_config", "thinker_config", "llm_config", "language_config")
+_BAD = (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error)  # a file that is not what its name says
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A drafter's or target's config and its tensors: name -> (dtype as safetensors names it, shape)."""
+    """A drafter's or target's config and its tensors: name -> (dtype as safetensors names it, shape).
+
+    files: in which file each tensor lies. pickles: the folder's weights, where they are of a form that is not read;
+    there are no tensors then.
+    """
 
     folder: Path
     config: dict[str, Any]
     tensors: dict[str, tuple[str, list[int]]]
+    files: dict[str, Path] = field(default_factory=dict)
+    pickles: tuple[str, ...] = ()
 
 
 def read(folder: Path) -> Checkpoint:
-    """UserError when the folder, its config or its weights cannot be read."""
-    config_file, weights = folder / "config.json", folder / "model.safetensors"
-    for file in (config_file, weights):
-        if not file.is_file():
-            raise UserError(f"No {file}; a drafter is a folder with config.json and model.safetensors.")
+    """A folder with one or several safetensors files.
+
+    UserError when it, its config or its weights cannot be read, or a file that its index names is missing.
+    """
+    config = read_config(folder)
     try:
-        config = json.loads(config_file.read_text())
-        header, _ = _safetensors_header(weights)
-    except (ValueError, struct.error) as error:
-        raise UserError(f"{folder} cannot be read ({error}); copy the drafter again.") from error
-    return Checkpoint(folder, config, {name: (entry["dtype"], entry["shape"]) for name, entry in header.items()})
+        weights = weight_files(folder)
+        headers = {path: _safetensors_header(path)[0] for path in weights}
+        tensors = {n: (e["dtype"], e["shape"]) for header in headers.values() for n, e in header.items()}
+    except _BAD as error:
+        raise UserError(f"{folder} cannot be read ({error}); copy its weights again.") from error
+    pickles: tuple[str, ...] = () if weights else tuple(sorted(p.name for end in PICKLES for p in folder.glob(end)))
+    if not weights and not pickles:
+        raise UserError(f"{folder} has no weights; a model is a folder with config.json and safetensors files.")
+    files = {name: path for path, header in headers.items() for name in header}
+    return Checkpoint(folder, config, tensors, files, pickles)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The folder's config.json; UserError when there is none or it holds no mapping."""
+    file = folder / "config.json"
+    if not file.is_file():
+        raise UserError(f"No {file}; a model is a folder with config.json and safetensors files.")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read ({error}); copy it again.") from error
+    if not isinstance(config, dict):
+        raise UserError(f"{file} must hold a mapping; copy it again.")
+    return config
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a model: those that its index names, else model.safetensors, else all there are.
+
+    UserError when one of the index is missing; ValueError and its like for an index of another form.
+    """
+    index, whole = folder / "model.safetensors.index.json", folder / "model.safetensors"
+    if not index.is_file():
+        return [whole] if whole.is_file() else sorted(folder.glob("*.safetensors"))
+    named = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    missing = [name for name in named if not (folder / name).is_file()]
+    if missing:
+        raise UserError(
+            f"{len(missing)} of {len(named)} shards of the index are missing in {folder}, first {missing[0]}; "
+            "finish the download or the copy."
+        )
+    return [folder / name for name in named]
 
 
 def shard_bytes(path: Path) -> int | None:
     """How long a safetensors file should be by its own header, in bytes; None when it has no readable header."""
     try:
         header, begin = _safetensors_header(path)
-    except (OSError, ValueError, struct.error):
+        return begin + max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    except _BAD:
         return None
-    return begin + max((entry["data_offsets"][1] for entry in header.values()), default=0)
 
 
 def _safetensors_header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
@@ -58,25 +107,43 @@ def _safetensors_header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
 
 
 def text_config(config: dict[str, Any]) -> dict[str, Any]:
-    """The language model's part of a config.json: a multimodal wrapper keeps it one level down."""
-    return config | (config.get("text_config") or {})
+    """The language model's part of a config.json: a multimodal wrapper keeps it one or two levels down."""
+    inner = next((config[key] for key in _LANGUAGE_MODEL if isinstance(config.get(key), dict)), None)
+    return config if inner is None else config | text_config(inner)
 
 
 def read_text_config(folder: Path) -> dict[str, Any] | None:
     """`text_config` of the folder's config.json; None when it cannot be read."""
     try:
         return text_config(json.loads((folder / "config.json").read_text()))
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         return None
 
 
-def named_layer_ids(config: dict[str, Any]) -> list[int] | None:
-    """The layer ids that a drafter's config names, as written there; None when it names none.
+def flat_config(config: dict[str, Any]) -> dict[str, Any]:
+    """A drafter's config with all keys at the top, where speculators keeps those of its layer one level down.
 
-    What an id means differs between engines and releases (engines/layer_ids.py).
+    A key that is null at the top counts as absent there, as engines read it.
     """
-    ids: list[int] | None = (config.get("eagle_config") or {}).get("eagle_aux_hidden_state_layer_ids")
-    return ids or None
+    layer = config.get(LAYER_CONFIG)
+    if not isinstance(layer, dict):
+        return config
+    return layer | {key: value for key, value in config.items() if value is not None and key != LAYER_CONFIG}
+
+
+def named_layer_ids(config: dict[str, Any]) -> list[int] | None:
+    """The layer ids that a drafter's config names, at the top or in `eagle_config`; None when it names none.
+
+    The top goes first, as in vLLM 0.32 (v1/worker/gpu_model_runner.py). What an id means differs between engines and
+    releases (engines/layer_ids.py). UserError when they are no list of integers.
+    """
+    nested = config.get("eagle_config")
+    ids = config.get(LAYER_IDS) or (nested.get(LAYER_IDS) if isinstance(nested, dict) else None)
+    if not ids:
+        return None
+    if not isinstance(ids, list) or not all(isinstance(i, int) for i in ids):
+        raise UserError(f"{LAYER_IDS} must be a list of integers in the drafter's config.json; correct it.")
+    return ids
 
 
 def aux_layer_ids(config: dict[str, Any], layers: int) -> list[int]:
@@ -99,6 +166,17 @@ def aux_count(config: dict[str, Any]) -> int:
 
 
 def rope_base(config: dict[str, Any]) -> float | None:
-    """RoPE's theta, under either of the names that transformers has given it."""
-    base: float | None = config.get("rope_theta") or (config.get("rope_parameters") or {}).get("rope_theta")
+    """RoPE's theta, under any of the names that transformers has given it; None where the config has none."""
+    places = (config, config.get("rope_parameters"), config.get("rope_scaling"))
+    found = (p["rope_theta"] for p in places if isinstance(p, dict) and p.get("rope_theta"))
+    base: float | None = next(found, None)
     return base
+
+
+def rope_scaling(config: dict[str, Any]) -> str:
+    """The kind of RoPE scaling: "none", "llama3", "yarn", ..."""
+    for place in (config.get("rope_scaling"), config.get("rope_parameters")):
+        kind = (place.get("rope_type") or place.get("type")) if isinstance(place, dict) else None
+        if kind and kind != "default":
+            return str(kind)
+    return "none"

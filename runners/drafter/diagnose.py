@@ -1,30 +1,32 @@
 """`specverdict diagnose`: why does this drafter fail? Files, measured acceptance, and what-if replays.
 
-There are three kinds of evidence: what the files say (compatibility.py), what the ledger measured, and how the
-replayed accept length changes when one thing is undone (scripts/what_if.py). Faults are ranked by the accept length
-that undoing them gains; files and measurements alone are only hints.
+There are three kinds of evidence: what the files say (compatibility.py), what an engine measured (measured.py), and how
+the replayed accept length changes when one thing is undone (scripts/what_if.py). Faults are ranked by the accept length
+that undoing them gains; files and measurements alone are only hints. A drafter outside a profile: diagnose_folders.py.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from runners.analyse import acceptance, results
-from runners.core import acceptance_math, checkpoint
+from runners.core import checkpoint
 from runners.core.errors import UserError
 from runners.core.finding import Finding
 from runners.core.paths import ROOT
 from runners.core.progress import Progress
-from runners.drafter import compatibility, corpus, packed_sequences, replay
+from runners.drafter import compatibility, corpus, layouts, measured, ngram_overlap, packed_sequences, replay
+from runners.drafter.measured import Measured
 from runners.engines import environments
+from runners.profiles import methods
 from runners.profiles.profile import Profile
 from runners.serve import model_files, scripts
 
 SEQUENCES = 24
 GAIN = 0.01  # of accept length: a smaller gain names no fault
 SURE = 2.5  # standard errors over the answers; more than the usual 2, because many alternatives are tried
+NO_REPLAY = "this needs data/corpus/answers.parquet and the reference environment"
 
 
 @dataclass
@@ -38,43 +40,57 @@ class LikelyFault:
 
 @dataclass
 class Diagnosis:
-    """What was found. `measured`: pooled counts of the ledger. `what_if`: scripts/what_if.py's result. `likely`: the
-    faults that this evidence names, the most likely first.
+    """What was found. `what_if`: scripts/what_if.py's result; `not_replayed`: why there is none. `likely`: the faults
+    that this evidence names, the most likely first.
     """
 
     findings: list[Finding]
-    measured: dict | None
+    measured: list[Measured]
     what_if: dict[str, dict]
     likely: list[LikelyFault]
+    not_replayed: str = NO_REPLAY
 
 
 def diagnose(profile: Profile, configuration: str, runs: Path, say: Progress = print) -> Diagnosis:
-    """Look at a configuration's drafter; UserError when it has none or the drafter's folder cannot be read."""
+    """Look at how a configuration drafts; UserError when it drafts by nothing or its drafter cannot be read."""
     chosen = profile.configuration(configuration)
-    if chosen.method != "eagle3" or chosen.drafter is None:
-        raise UserError(f"{configuration} has no drafter to diagnose; name a configuration with `method: eagle3`.")
+    found = _measured(profile, configuration, runs)
+    method = profile.method_of(configuration)
+    if methods.method(method).drafter == "none" and method != "none":
+        findings = list(ngram_overlap.check(runs / profile.name / configuration))
+        return Diagnosis(findings, found, {}, [], "there is nothing to replay: what is drafted stands in the text")
+    if chosen.drafter is None and method != "mtp":
+        raise UserError(f"{configuration} has no drafter to diagnose; name a configuration with a `drafter`.")
     files = model_files.files(profile, chosen.drafter, say)
-    if files.drafter_folder is None or files.folder is None:
+    own = files.drafter_folder if chosen.drafter else files.folder
+    if own is None or files.folder is None:
         raise UserError(f"{configuration}: diagnosis needs the drafter and the target as Hugging Face folders.")
-    drafter = checkpoint.read(files.drafter_folder)
-    target = json.loads((files.folder / "config.json").read_text())
-    findings = compatibility.check(drafter, target, profile.target.context_length)
-    measured = _measured(profile, configuration, runs)
-    alternatives = _what_if(profile, files.drafter_folder, chosen.k or 3, say)
-    return Diagnosis(findings, measured, alternatives, rank(findings, measured, alternatives))
+    length = profile.target.context_length
+    if method.removesuffix(methods.TREE) != "eagle3":
+        findings = _of_another_method(own, files.folder, length)
+        return Diagnosis(findings, found, {}, rank(findings, found, {}), "replay follows EAGLE-3 heads only")
+    findings = compatibility.check(checkpoint.read(own), checkpoint.read_config(files.folder), length)
+    alternatives = _what_if(profile, own, chosen.k or 3, say)
+    return Diagnosis(findings, found, alternatives, rank(findings, found, alternatives))
 
 
-def _measured(profile: Profile, configuration: str, runs: Path) -> dict | None:
-    """Pooled counts of the ledger's good cells; None when there are none."""
+def _of_another_method(drafter: Path, target: Path, length: int) -> list[Finding]:
+    whole = checkpoint.read(target)
+    head = layouts.mtp_of(whole) if drafter == target else layouts.of(checkpoint.read(drafter))
+    return compatibility.check_layout(head, compatibility.sizes_of(whole.config), length, whole)
+
+
+def _measured(profile: Profile, configuration: str, runs: Path) -> list[Measured]:
+    """Pooled counts of the ledger's good cells; empty when there are none."""
     cells = results.ok(results.cells(runs, profile.name))
     pool = acceptance.pooled(cells[cells["configuration"] == configuration])
     if pool.empty:
-        return None
+        return []
     steps, accepted = int(pool["steps"].fillna(0).sum()), int(pool["accepted"].fillna(0).sum())
     if not steps:
-        return None
+        return []
     per_position = acceptance.add_positions(list(pool["accepted_per_position"])) or []
-    return {"steps": steps, "accepted": accepted, "survival": [p / steps for p in per_position] if steps else []}
+    return [measured.of_counts(steps, accepted, per_position, "ledger")]
 
 
 def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str, dict]:
@@ -102,7 +118,7 @@ def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str
     return scripts.ask_script("what_if", request)
 
 
-def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str, dict]) -> list[LikelyFault]:
+def rank(findings: list[Finding], found: list[Measured], alternatives: dict[str, dict]) -> list[LikelyFault]:
     """Likely faults, the most likely first: by replayed gain, then by how much evidence names them."""
     likely: dict[str, LikelyFault] = {}
 
@@ -124,14 +140,12 @@ def rank(findings: list[Finding], measured: dict | None, alternatives: dict[str,
         # A note is true of many drafters that work well.
         if finding.fault and finding.level != "note":
             fault(finding.fault).evidence.append(f"files ({finding.level}): {finding.text}")
-    if measured and measured["steps"]:
-        length = acceptance_math.accept_length(measured["steps"], measured["accepted"])
-        if acceptance_math.reads_one(measured["steps"], measured["accepted"]):
-            words = f"measured: {measured['accepted'] or 'nothing'} accepted over {measured['steps']:,} steps"
+    for seen in found:
+        if seen.reads_one:
             for name in ("random-head", "wrong-map"):  # of all faults these alone leave nothing to accept
-                fault(name).evidence.append(words)
-        elif as_it_is and length < 0.8 * as_it_is:
-            fault("engine").evidence.append(f"measured {length:.2f} where replay gives {as_it_is:.2f}")
+                fault(name).evidence.append(f"measured: {seen.words}")
+        elif as_it_is and seen.accept_length < 0.8 * as_it_is:
+            fault("engine").evidence.append(f"measured {seen.accept_length:.2f} where replay gives {as_it_is:.2f}")
     if not any(f.gain for f in likely.values()) and as_it_is and as_it_is > 1.02:
         fault("weak").evidence.append(f"replay: {as_it_is:.2f} as it is, and no alternative is better")
     return sorted(likely.values(), key=lambda f: (-(f.gain or 0), -len(f.evidence)))

@@ -17,9 +17,10 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import model_tensors
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 LAYER = "midlayer."
@@ -161,24 +162,36 @@ def save(drafter: Drafter, ids: Tensor, config: dict, folder: Path, dtype: torch
     (folder / "config.json").write_text(json.dumps(config | sizes, indent=1) + "\n")
 
 
-def load(folder: Path) -> tuple[Drafter, Tensor]:
-    """(drafter in fp32, target ids of its draft vocabulary); KeyError on tensors this layout does not know."""
-    config = json.loads((folder / "config.json").read_text())
-    tensors = load_file(folder / "model.safetensors")
-    shape = Shape.of_config(config)
-    drafter = Drafter(shape)
+def load(folder: Path, config: dict | None = None, head: Tensor | None = None) -> tuple[Drafter, Tensor]:
+    """(drafter in fp32, target ids of its draft vocabulary).
+
+    config: flat, each of Shape's sizes written out; None: the folder's config.json. head: the target's LM head, for a
+    drafter that has none; one of another size stays as it was drawn, as in an engine. The layer may be called midlayer
+    or layers.0. RuntimeError on tensors that this layout does not know.
+    """
+    config = config or json.loads((folder / "config.json").read_text())
+    tensors = model_tensors.all_of(folder)
     d2t = tensors.pop("d2t", None)
     tensors.pop("t2d", None)
     state = {}
     for place, value in tensors.items():
-        name = place.removeprefix(LAYER).removeprefix("self_attn.").removeprefix("mlp.")
+        place = place.removeprefix("model.").removeprefix(LAYER).removeprefix("layers.0.")
+        name = place.removeprefix("self_attn.").removeprefix("mlp.")
         name = name.removesuffix(".weight") if name.removesuffix(".weight") in NORMS else name
-        state[name] = value.float()
+        if not name.startswith(NOT_THE_LAYERS):
+            state[name] = value.float()
+    shape = Shape.of_config(config)
+    shape.aux = state["fc.weight"].shape[1] // shape.hidden_size
+    drafter = Drafter(shape)
+    if "lm_head.weight" not in state:
+        drawn = drafter.lm_head.weight.detach()
+        state["lm_head.weight"] = head if head is not None and head.shape == drawn.shape else drawn
     drafter.load_state_dict(state)
     return drafter, draft_ids(d2t, shape.draft_vocab_size)
 
 
 NORMS = ("input_layernorm", "hidden_norm", "post_attention_layernorm", "norm")
+NOT_THE_LAYERS = ("embed_tokens.", "rotary_emb.")  # the embedding is read apart; frequencies are computed
 
 
 def _inner(name: str) -> str:

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 import eagle3
+import model_tensors
 import torch
 import torch.nn.functional as F
 from safetensors import safe_open
@@ -28,8 +29,7 @@ from safetensors.torch import load_file
 def main(request_file: Path, result_file: Path) -> None:
     r = json.loads(request_file.read_text())
     drafter, ids = eagle3.load(Path(r["drafter"]))
-    target = load_file(Path(r["target"]) / "model.safetensors")
-    embedding = target["model.embed_tokens.weight"].float()
+    embedding = model_tensors.one(Path(r["target"]), model_tensors.EMBEDDING)
     packed = load_file(r["sequences"])
     offsets, prompt = packed["offsets"].tolist(), packed["prompt"].tolist()
     captured = states(Path(r["states"]), r["columns"])

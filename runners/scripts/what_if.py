@@ -4,7 +4,8 @@ Runs inside the reference environment. A fault that was put in by a wrong conven
 alternative whose accept length rises most names the fault.
 
     python what_if.py REQUEST.json RESULT.json
-REQUEST: as replay.py's, with `layer_ids` (the boundaries in slot order) and `held` (the boundaries captured).
+REQUEST: as replay.py's, with `layer_ids` (the boundaries in slot order) and `held` (the boundaries captured); where the
+files do not tell them as eagle3.py reads them also `drafter_config` and `target_rope_theta`.
 RESULT: {alternative: {"fault": .., "accept_length": .., "every_position": [..]}}; "as it is" is the drafter unchanged.
 accept_length: walked, as an engine serves it. every_position: one mean a sequence over chains begun at each of the
 answer's positions, many times more chains than are walked, so that small differences can be told.
@@ -16,6 +17,7 @@ import sys
 from pathlib import Path
 
 import eagle3
+import model_tensors
 import replay
 import torch
 from safetensors.torch import load_file
@@ -24,12 +26,17 @@ from safetensors.torch import load_file
 @torch.inference_mode()
 def main(request_file: Path, result_file: Path) -> None:
     r = json.loads(request_file.read_text())
-    target = load_file(Path(r["target"]) / "model.safetensors")
-    config = json.loads((Path(r["target"]) / "config.json").read_text())
-    embedding = target["model.embed_tokens.weight"].float()
-    head = target.get("lm_head.weight", target["model.embed_tokens.weight"]).float()
+    place = Path(r["target"])
+    config = json.loads((place / "config.json").read_text())
+    target_embedding = model_tensors.one(place, model_tensors.EMBEDDING)
+    if target_embedding is None:
+        sys.exit("error: the target's embedding has no name that replay knows")
+    head = model_tensors.one(place, model_tensors.HEAD)
+    head = target_embedding if head is None else head
+    own = model_tensors.one(Path(r["drafter"]), model_tensors.EMBEDDING)
+    embedding = target_embedding if own is None else own
     packed = load_file(r["sequences"])
-    drafter, ids = eagle3.load(Path(r["drafter"]))
+    drafter, ids = eagle3.load(Path(r["drafter"]), r.get("drafter_config"), head)
     held, layer_ids = r["held"], r["layer_ids"]
     results = {}
 
@@ -58,8 +65,9 @@ def main(request_file: Path, result_file: Path) -> None:
     flipped.shape.norm_before_residual = not flipped.shape.norm_before_residual
     judge("norm-before-residual flag flipped", "norm-flag", drafter=flipped)
 
-    theta = config.get("rope_theta") or config["rope_parameters"]["rope_theta"]
-    if theta != drafter.shape.rope_theta:
+    theta = r.get("target_rope_theta") or config.get("rope_theta")
+    theta = theta or (config.get("rope_parameters") or {}).get("rope_theta")
+    if theta and theta != drafter.shape.rope_theta:
         rebased = copy.deepcopy(drafter)
         rebased.shape.rope_theta = theta
         judge("the target's RoPE base", "rope-base", drafter=rebased)

@@ -1,12 +1,15 @@
 """Run inside the reference environment by test_eagle3.py: the batched chains against drafting one token at a time."""
 
+import json
 import sys
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, sys.argv[1])
 import eagle3  # noqa: E402
+import model_tensors  # noqa: E402
 import replay  # noqa: E402
 import train_drafter  # noqa: E402
 
@@ -52,6 +55,31 @@ def saved_is_loaded(folder: Path) -> None:
         torch.testing.assert_close(value, again.state_dict()[name], msg=name)
 
 
+def other_layouts_are_loaded(folder: Path) -> None:
+    """Saved as speculators does: `layers.0.`, an embedding of its own, no LM head, two files, a config given apart."""
+    drafter = eagle3.Drafter(eagle3.Shape(**(vars(SHAPE) | {"draft_vocab_size": 50})))
+    eagle3.save(drafter, torch.arange(50), {}, folder, torch.float32)
+    held = {n.replace("midlayer.", "model.layers.0."): t for n, t in load_file(folder / "model.safetensors").items()}
+    held["embed_tokens.weight"] = torch.full((50, 16), 2.0)
+    head = held.pop("lm_head.weight")
+    (folder / "model.safetensors").unlink()
+    names = sorted(held)
+    place = {name: f"model-{i % 2}.safetensors" for i, name in enumerate(names)}
+    for file in ("model-0.safetensors", "model-1.safetensors"):
+        save_file({n: held[n] for n in names if place[n] == file}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": place}))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text("{}")
+    again, found = eagle3.load(folder, config, head)
+    assert found.tolist() == list(range(50)) and again.shape.aux == 3
+    for name, value in drafter.state_dict().items():
+        torch.testing.assert_close(value, again.state_dict()[name], msg=name)
+    drawn, _ = eagle3.load(folder, config, head[:20])  # another vocabulary's head does not serve
+    assert not torch.equal(drawn.lm_head.weight, head)
+    assert float(model_tensors.one(folder, model_tensors.EMBEDDING).mean()) == 2.0
+    assert model_tensors.one(folder, model_tensors.HEAD) is None
+
+
 def walks() -> None:
     # A perfect drafter of K=3 and 9 tokens: prefill gives 1, two steps of four the rest.
     perfect = torch.full((20,), 3)
@@ -89,6 +117,7 @@ def acceptance_is_a_chain() -> None:
 chains_agree(False)
 chains_agree(True)
 saved_is_loaded(Path(sys.argv[2]))
+other_layouts_are_loaded(Path(sys.argv[2]) / "other")
 walks()
 walks_up_to_a_limit()
 acceptance_is_a_chain()

@@ -82,10 +82,6 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
         else:
             yield Finding("blocker", f"drafter {chosen.drafter} is not at {folder}", "put it there, or set its path")
         return
-    if not (folder / "model.safetensors").is_file() and any(folder.glob("*.bin")) or any(folder.glob("*-of-*")):
-        words = f"drafter {chosen.drafter} keeps its weights in another form: they were not compared with the target's"
-        yield Finding("warning", words, "convert it to one safetensors file to have it checked (pickles are not read)")
-        return
     try:
         drafter = checkpoint.read(folder)
     except UserError as error:
@@ -95,8 +91,12 @@ def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[
     if target is None:
         yield Finding("note", "the target's config is not here: the drafter was not compared with it")
         return
-    yield from compatibility.check(drafter, target, profile.target.context_length)
-    own, asked = drafter.config.get("max_position_embeddings"), profile.target.context_length
+    try:
+        yield from compatibility.check(drafter, target, profile.target.context_length)
+    except UserError as error:
+        yield Finding("warning", str(error), "correct the config")
+        return
+    own, asked = checkpoint.flat_config(drafter.config).get("max_position_embeddings"), profile.target.context_length
     kind, spec = engine(chosen.engine), profile.engines[chosen.engine]
     variable, env = kind.longer_context_variable, spec.env | chosen.env
     if variable and own and own < asked and env.get(variable) != "1":

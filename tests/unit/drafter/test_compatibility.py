@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 from runners.core import checkpoint
 from runners.core.errors import UserError
 from runners.core.finding import Finding
-from runners.drafter import compatibility
+from runners.drafter import compatibility, measured
 from runners.drafter.diagnose import paired_gain, rank
 from runners.profiles import load
 
@@ -106,7 +106,7 @@ def test_layer_ids_are_told_under_both_conventions(tmp_path):
 
 
 def test_a_folder_that_cannot_be_read_is_a_sentence(tmp_path):
-    with pytest.raises(UserError, match="a drafter is a folder with"):
+    with pytest.raises(UserError, match="a model is a folder with"):
         checkpoint.read(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(b"short")
@@ -123,18 +123,18 @@ def test_the_fault_whose_undoing_gains_most_comes_first():
         "the target's own LM head": {"fault": "random-head", "accept_length": 1.4, "every_position": [1.4, 1.5, 1.3]},
         "flag": {"fault": "norm-flag", "accept_length": 1.21, "every_position": [1.205, 1.305, 1.105]},
     }
-    likely = rank([Finding("note", "x", "", "norm-flag")], None, alternatives)
+    likely = rank([Finding("note", "x", "", "norm-flag")], [], alternatives)
     assert [f.name for f in likely] == ["boundary+1", "random-head"]
     assert likely[0].gain == pytest.approx(0.7)
 
 
 def test_nothing_accepted_points_to_head_and_map():
-    likely = rank([], {"steps": 100, "accepted": 0, "survival": [0, 0, 0]}, {})
+    likely = rank([], [measured.of_counts(100, 0, [0, 0, 0], "ledger")], {})
     assert {f.name for f in likely} == {"random-head", "wrong-map"}
 
 
 def test_served_far_below_replay_points_to_the_engine_and_a_weak_drafter_is_called_weak():
-    low = {"steps": 100, "accepted": 5, "survival": [0.05]}
+    low = [measured.of_counts(100, 5, [5], "ledger")]
     as_it_is = {"as it is": {"fault": None, "accept_length": 1.9, "every_position": [1.9, 2, 1.8]}}
     assert [f.name for f in rank([], low, as_it_is)] == ["engine", "weak"]
     assert load.load("lab-cpu").training is not None

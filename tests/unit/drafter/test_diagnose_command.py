@@ -3,6 +3,7 @@
 from runners.commands import diagnose as command
 from runners.core.finding import Finding
 from runners.drafter.diagnose import Diagnosis, LikelyFault
+from runners.drafter.measured import of_counts
 from runners.profiles.load import load
 
 
@@ -10,7 +11,7 @@ def test_each_likely_fault_is_printed_with_its_evidence_and_what_to_do(monkeypat
     likely = [LikelyFault("boundary+1", 0.7, ["replay: better one layer earlier"]), LikelyFault("weak", None, [])]
     found = Diagnosis(
         [Finding("blocker", "fc takes 16 inputs", "use a drafter of this target")],
-        {"steps": 100, "accepted": 50, "survival": [0.5]},
+        [of_counts(100, 50, [50], "ledger")],
         {"as it is": {"accept_length": 1.5}},
         likely,
     )
@@ -27,7 +28,7 @@ def test_each_likely_fault_is_printed_with_its_evidence_and_what_to_do(monkeypat
 
 
 def test_without_evidence_each_part_says_so(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(command, "diagnose", lambda *a, **k: Diagnosis([], None, {}, []))
+    monkeypatch.setattr(command, "diagnose", lambda *a, **k: Diagnosis([], [], {}, []))
     command.show(load("lab-cpu"), "vllm-eagle3-aligned", tmp_path)
     printed = capsys.readouterr().out
     for words in ("no findings", "not measured here", "not replayed", "none found"):
