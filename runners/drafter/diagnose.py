@@ -54,8 +54,8 @@ class Diagnosis:
 def diagnose(profile: Profile, configuration: str, runs: Path, say: Progress = print) -> Diagnosis:
     """Look at how a configuration drafts; UserError when it drafts by nothing or its drafter cannot be read."""
     chosen = profile.configuration(configuration)
-    found = _measured(profile, configuration, runs)
     method = profile.method_of(configuration)
+    found = _measured(profile, configuration, runs, methods.method(method))
     if methods.method(method).drafter == "none" and method != "none":
         findings = list(ngram_overlap.check(runs / profile.name / configuration))
         return Diagnosis(findings, found, {}, [], "there is nothing to replay: what is drafted stands in the text")
@@ -80,7 +80,7 @@ def _of_another_method(drafter: Path, target: Path, length: int) -> list[Finding
     return compatibility.check_layout(head, compatibility.sizes_of(whole.config), length, whole)
 
 
-def _measured(profile: Profile, configuration: str, runs: Path) -> list[Measured]:
+def _measured(profile: Profile, configuration: str, runs: Path, method: methods.Method) -> list[Measured]:
     """Pooled counts of the ledger's good cells; empty when there are none."""
     cells = results.ok(results.cells(runs, profile.name))
     pool = acceptance.pooled(cells[cells["configuration"] == configuration])
@@ -90,7 +90,8 @@ def _measured(profile: Profile, configuration: str, runs: Path) -> list[Measured
     if not steps:
         return []
     per_position = acceptance.add_positions(list(pool["accepted_per_position"])) or []
-    return [measured.of_counts(steps, accepted, per_position, "ledger")]
+    source = "ledger; steps without a draft are not among them" if method.every_step is False else "ledger"
+    return [measured.of_counts(steps, accepted, per_position, source)]
 
 
 def _what_if(profile: Profile, drafter: Path, k: int, say: Progress) -> dict[str, dict]:

@@ -40,7 +40,7 @@ def check(folder: Path) -> Iterator[Finding]:
     for name, overlap in found.items():
         right = overlap.right / overlap.words
         words = (
-            f"{name}: {overlap.in_prompt:.0%} of the runs of {LOOKED_UP} words stand in the prompt; a lookup guesses "
+            f"{name}: {overlap.in_prompt:.0%} of the runs of {LOOKED_UP} words stand in the prompt; looked up are "
             f"{overlap.proposed / overlap.words:.0%} of all words, {right:.0%} rightly"
         )
         if right < LITTLE:

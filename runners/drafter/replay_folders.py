@@ -13,7 +13,7 @@ import psutil
 
 from runners.core.checkpoint import Checkpoint, aux_layer_ids, rope_base, rope_scaling
 from runners.core.errors import UserError
-from runners.core.progress import Progress
+from runners.core.progress import Progress, quiet
 from runners.drafter import compatibility, packed_sequences
 from runners.drafter.layouts import BYTES, Layout
 from runners.engines import environments
@@ -121,8 +121,11 @@ def _replays(target: Checkpoint, head: Layout, k: int, work: Path, say: Progress
     layers, ids = config["num_hidden_layers"], aux_layer_ids(head.config, config["num_hidden_layers"])
     held = sorted({i + s for i in ids for s in (-1, 0, 1) if 0 <= i + s < layers})
     sequences, states = work / "answers.safetensors", work / "states"
-    packed_sequences.pack(_answers(target, k, say), sequences)
-    scripts.run_script("capture_reference", [target.folder, sequences, states, ",".join(map(str, held))], say)
+    say(f"replay: the target answers {PROMPTS} prompts in fp32")
+    packed_sequences.pack(_answers(target, k), sequences)
+    say("replay: its states are captured")
+    scripts.run_script("capture_reference", [target.folder, sequences, states, ",".join(map(str, held))], quiet)
+    say("replay: the head drafts from them, with one thing changed at a time")
     request = {
         "target": str(target.folder),
         "drafter": str(head.folder),
@@ -135,15 +138,15 @@ def _replays(target: Checkpoint, head: Layout, k: int, work: Path, say: Progress
         "layer_ids": ids,
         "held": held,
     }
-    found: Alternatives = scripts.ask_script("what_if", request, progress=say)
+    found: Alternatives = scripts.ask_script("what_if", request)
     return found
 
 
-def _answers(target: Checkpoint, k: int, say: Progress) -> list[dict[str, Any]]:
+def _answers(target: Checkpoint, k: int) -> list[dict[str, Any]]:
     """The target's own greedy answers, each up to its end of text; UserError where all end at once."""
     asked = [{"id": p.id, "messages": list(p.messages)} for p in prompts.load("chat").take(PROMPTS)]
     request = {"prompts": asked, "max_new_tokens": ANSWER, "batch": BATCH}
-    found = scripts.ask_script("reference_greedy", request, [target.folder], say)
+    found = scripts.ask_script("reference_greedy", request, [target.folder])
     ends = compatibility.sizes_of(target.config).get("eos_token_id")
     ends = set(ends if isinstance(ends, list) else [ends])
     rows = []
