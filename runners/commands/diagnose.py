@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 from runners.commands import arguments
-from runners.commands.read_log import read
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.core.finding import Finding
@@ -16,10 +15,13 @@ from runners.core.progress import quiet, say
 from runners.drafter import diagnose_folders, measured
 from runners.drafter.diagnose import Diagnosis, diagnose
 from runners.drafter.faults import FAULTS
+from runners.drafter.layouts import Layout
 from runners.drafter.measured import Measured
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
-from runners.readers.records import LogReading
+from runners.readers import sources, texts
+from runners.readers.findings import findings as server_findings
+from runners.readers.together import by_server
 
 MOST_DRAFTS = 16
 
@@ -33,28 +35,27 @@ def show(profile: Profile, configuration: str, runs: Path, as_json: bool = False
 def show_folders(args: argparse.Namespace) -> int:
     """Print what is found of a drafter's folder beside its target's; returns 0."""
     target, head = diagnose_folders.look_at(Path(args.target), Path(args.drafter) if args.drafter else None)
-    causes, seen = _measured(args)
+    told, seen = _told(args, head)
     k = None if args.no_replay else args.k
     found = diagnose_folders.diagnose(target, head, seen, args.context_length, k, quiet if args.json else say)
-    found.findings[:0] = causes
+    found.told = told
     place = head.folder.name if head.folder else "-"
     return _show(found, f"{place}: {head.title}, method {head.method}, for target {target.folder.name}", args.json)
 
 
-def _measured(args: argparse.Namespace) -> tuple[list[Finding], list[Measured]]:
-    """(what the files say went wrong, the acceptance that they hold). UserError for a file that cannot be read."""
-    causes: list[Finding] = []
+def _told(args: argparse.Namespace, head: Layout) -> tuple[list[Finding], list[Measured]]:
+    """(what a server's texts say is wrong, the acceptance that they hold). UserError for a file that is none."""
+    given = [*(args.log or []), *(args.metrics or [])]
+    findings: list[Finding] = []
     seen: list[Measured] = []
-    for file in [*(args.log or []), *(args.metrics or [])]:
-        reading = read(Path(file), args.engine)
-        if isinstance(reading, LogReading) and reading.cause:
-            causes.append(Finding("blocker", f"{Path(file).name}: {reading.cause}", reading.advice or ""))
-        one = measured.of_reading(reading, Path(file).name)
+    for server in by_server([texts.read(source, args.engine) for name in given for source in sources.of(name)]):
+        findings += [*server_findings(server), *diagnose_folders.other_method(head, server)]
+        one = measured.of_server(server)
         if one is None:
-            causes.append(Finding("note", f"{Path(file).name} holds no acceptance of a drafter", ""))
+            findings.append(Finding("note", f"{server.engine}: these texts hold no acceptance of a drafter", ""))
         else:
             seen.append(one)
-    return causes, seen
+    return findings, seen
 
 
 def _show(found: Diagnosis, title: str, as_json: bool) -> int:
@@ -65,8 +66,7 @@ def _show(found: Diagnosis, title: str, as_json: bool) -> int:
         print(json.dumps({"drafter": title} | kept, indent=1))
         return 0
     print(f"{title}\n\nFiles")
-    for f in found.findings:
-        print(f"  {f.level:8} {f.text}" + (f"\n           fix: {f.fix}" if f.fix else ""))
+    _show_findings(found.findings)
     if not found.findings:
         print("  no findings")
     print("\nMeasured")
@@ -74,6 +74,7 @@ def _show(found: Diagnosis, title: str, as_json: bool) -> int:
         print(f"  {one.words} ({one.source})")
     if not found.measured:
         print("  not measured here")
+    _show_findings(found.told)
     print("\nReplayed on the target's own answers")
     for words, row in found.what_if.items():
         print(f"  {row['accept_length']:.3f}  {words}")
@@ -81,6 +82,11 @@ def _show(found: Diagnosis, title: str, as_json: bool) -> int:
         print(f"  not replayed: {found.not_replayed}")
     _show_likely(found)
     return 0
+
+
+def _show_findings(findings: list[Finding]) -> None:
+    for f in findings:
+        print(f"  {f.level:8} {f.text}" + (f"\n           fix: {f.fix}" if f.fix else ""))
 
 
 def _show_likely(found: Diagnosis) -> None:

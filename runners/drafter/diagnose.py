@@ -40,8 +40,8 @@ class LikelyFault:
 
 @dataclass
 class Diagnosis:
-    """What was found. `what_if`: scripts/what_if.py's result; `not_replayed`: why there is none. `likely`: the faults
-    that this evidence names, the most likely first.
+    """What was found. `told`: what logs and /metrics texts say is wrong. `what_if`: scripts/what_if.py's result;
+    `not_replayed`: why there is none. `likely`: the faults that this evidence names, the most likely first.
     """
 
     findings: list[Finding]
@@ -49,6 +49,7 @@ class Diagnosis:
     what_if: dict[str, dict]
     likely: list[LikelyFault]
     not_replayed: str = NO_REPLAY
+    told: list[Finding] = field(default_factory=list)
 
 
 def diagnose(profile: Profile, configuration: str, runs: Path, say: Progress = print) -> Diagnosis:

@@ -4,16 +4,20 @@ The same three kinds of evidence as diagnose.py has: files, what an engine measu
 replay, where the target fits this machine.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from runners.core import checkpoint
 from runners.core.checkpoint import Checkpoint
 from runners.core.errors import UserError
+from runners.core.finding import Finding
 from runners.core.progress import Progress
 from runners.drafter import compatibility, layouts, mtp_checks, replay_folders
 from runners.drafter.diagnose import Diagnosis, rank
 from runners.drafter.layouts import Layout
 from runners.drafter.measured import Measured
+from runners.engines.registry import all_engines
+from runners.readers.together import Together
 
 
 def look_at(target: Path, drafter: Path | None) -> tuple[Checkpoint, Layout]:
@@ -58,3 +62,12 @@ def diagnose(
     if k is not None:
         alternatives, reason = replay_folders.what_if(target, head, k, say)
     return Diagnosis(findings, measured, alternatives, rank(findings, measured, alternatives), reason)
+
+
+def other_method(head: Layout, server: Together) -> Iterator[Finding]:
+    """A warning where a server's texts name another method than the one that the drafter was made for."""
+    kind, said = all_engines().get(server.engine), server.drafter.method
+    served = kind.known_as(said) if kind and said else None
+    if kind and served in layouts.TITLES and served != head.method:
+        words = f"the server was started with method {said}, but by its files the drafter is: {head.title}"
+        yield Finding("warning", words, f"start it with the method {kind.spellings.get(head.method, head.method)}")

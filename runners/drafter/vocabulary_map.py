@@ -37,9 +37,15 @@ def check(head: Layout, target: dict[str, Any]) -> Iterator[Finding]:
         words = f"d2t has {shape[0]} entries for {size} draft tokens"
         yield Finding("blocker", words, "export it again", "wrong-map")
         return
-    ids = load(head, "d2t").astype(np.int64) + np.arange(size)
+    stored, marked = load(head, "d2t").astype(np.int64), _marked(head)
+    ids = stored + np.arange(size)
+    if marked is not None and stored.any() and np.array_equal(np.flatnonzero(marked), stored):
+        words = "d2t holds the target's ids, which t2d marks, and not offsets from the draft ids"
+        yield Finding("blocker", words, "store target id minus draft id", "wrong-map")
+        return
     yield from _ids(ids, whole)
-    yield from _other_way(head, ids, whole)
+    if marked is not None:
+        yield from _other_way(marked, ids, whole)
 
 
 def load(head: Layout, name: str) -> np.ndarray:
@@ -63,10 +69,13 @@ def _ids(ids: np.ndarray, whole: int) -> Iterator[Finding]:
         )
 
 
-def _other_way(head: Layout, ids: np.ndarray, whole: int) -> Iterator[Finding]:
-    if head.tensors.get("t2d", ("",))[0] not in ("BOOL", "U8", "I8", *WHOLE_NUMBERS):
-        return
-    marked = load(head, "t2d")
+def _marked(head: Layout) -> np.ndarray | None:
+    """t2d, not 0 at each token of the draft vocabulary; None where there is none that can be loaded."""
+    kind = head.tensors.get("t2d", ("",))[0]
+    return load(head, "t2d") if kind in ("BOOL", "U8", "I8", *WHOLE_NUMBERS) else None
+
+
+def _other_way(marked: np.ndarray, ids: np.ndarray, whole: int) -> Iterator[Finding]:
     if len(marked) != whole:
         words = f"t2d has {len(marked):,} entries, but the target knows {whole:,} tokens"
         yield Finding("warning", words, "export it again for this target", "wrong-map")

@@ -49,17 +49,41 @@ def test_a_whole_head_has_no_fault_and_says_why_it_was_not_replayed(target, draf
         assert words in printed
 
 
-def test_log_and_metrics_are_evidence(target, drafter, tmp_path, capsys):
+def test_a_log_is_evidence(target, drafter, tmp_path, capsys):
     (tmp_path / "a.log").write_text(LOG)
-    (tmp_path / "m.prom").write_text(METRICS)
-    files = ["--log", tmp_path / "a.log", "--metrics", tmp_path / "m.prom"]
-    assert diagnose("--target", target, "--drafter", drafter, "--no-replay", *files) == 0
+    assert diagnose("--target", target, "--drafter", drafter, "--no-replay", "--log", tmp_path / "a.log") == 0
     printed = capsys.readouterr().out
-    assert "accept length 1.000 over 100 steps; survival 0.000, 0.000, 0.000 (a.log)" in printed
-    assert "accept length 1.900 over 100 steps; survival 0.600, 0.300 (m.prom)" in printed
+    assert "accept length 1.000; survival 0.000, 0.000, 0.000 (1 acceptance line of the log)" in printed
+    assert "warning  the drafter contributes nothing: accept length 1.000" in printed
     assert "not replayed: it was not asked for" in printed
     assert "1. LM head missing, drawn at random by the engine" in printed
-    assert "- measured: accept length 1.000 over 100 steps" in printed
+    assert "- measured: accept length 1.000" in printed
+
+
+def test_two_snapshots_of_metrics_are_subtracted(target, drafter, tmp_path, capsys):
+    (tmp_path / "before.prom").write_text(METRICS)
+    later = METRICS.replace(" 100.0", " 200.0").replace(" 300.0", " 600.0").replace(" 90.0", " 240.0")
+    (tmp_path / "later.prom").write_text(later.replace(" 60.0", " 150.0").replace(" 30.0", " 90.0"))
+    files = ["--metrics", tmp_path / "before.prom", "--metrics", tmp_path / "later.prom"]
+    assert diagnose("--target", target, "--drafter", drafter, "--no-replay", *files[:2]) == 0
+    assert "accept length 1.900 over 100 steps; survival 0.600, 0.300" in capsys.readouterr().out
+    assert diagnose("--target", target, "--drafter", drafter, "--no-replay", *files) == 0
+    assert "accept length 2.500 over 100 steps; survival 0.900, 0.600" in capsys.readouterr().out
+
+
+def test_a_server_that_was_started_with_another_method_is_said(target, drafter, tmp_path, capsys):
+    started = "INFO 03-11 06:16:50 [core.py:69] speculative_config=SpeculativeConfig(method='eagle', num_spec_tokens=3)"
+    (tmp_path / "a.log").write_text(started + "\n" + LOG)
+    assert diagnose("--target", target, "--drafter", drafter, "--no-replay", "--log", tmp_path / "a.log") == 0
+    printed = capsys.readouterr().out
+    assert "started with method eagle, but by its files the drafter is: EAGLE-3 head" in printed
+    assert "fix: start it with the method eagle3" in printed
+
+
+def test_a_text_without_acceptance_says_so(target, drafter, tmp_path, capsys):
+    (tmp_path / "m.prom").write_text('vllm:num_requests_running{engine="0",model_name="m"} 3.0\n')
+    assert diagnose("--target", target, "--drafter", drafter, "--no-replay", "--metrics", tmp_path / "m.prom") == 0
+    assert "these texts hold no acceptance of a drafter" in capsys.readouterr().out
 
 
 def test_what_is_wrong_in_the_files_comes_first(target, tmp_path, capsys):

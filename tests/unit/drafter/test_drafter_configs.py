@@ -198,3 +198,13 @@ def test_layer_ids_that_were_written_for_an_engine_that_adds_one_are_a_warning(t
     seen = found(small_models.head(tmp_path, {"eagle_config": {IDS: [1, 14, 26]}}))
     assert "are the usual [2, 15, 27] less one" in texts(seen, "warning")
     assert [f.fault for f in seen if f.level == "warning"] == ["boundary-1"]
+
+
+def test_a_map_of_target_ids_is_told_by_what_t2d_marks(tmp_path):
+    tensors = small_models.head_tensors()
+    absolute = tensors | {"d2t": np.flatnonzero(tensors["t2d"])}
+    seen = found(small_models.head(tmp_path, {}, absolute))
+    assert "d2t holds the target's ids, which t2d marks" in texts(seen, "blocker")
+    # The same without t2d: its ids, taken for offsets, lead too far.
+    bare = {n: v for n, v in absolute.items() if n != "t2d"}
+    assert "instead of offsets" in texts(found(small_models.head(tmp_path, {}, bare)), "blocker")
