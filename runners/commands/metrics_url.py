@@ -30,6 +30,12 @@ def address(url: str) -> str:
     return plain
 
 
+def shown(where: str) -> str:
+    """An address as it may be printed: without a user's name and password, and without a query."""
+    scheme, _, rest = where.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+
+
 def client(headers: dict[str, str] | None = None) -> httpx.Client:
     """A client for one or many polls."""
     return httpx.Client(timeout=TIMEOUT, headers=headers, trust_env=False, follow_redirects=True)
@@ -38,19 +44,20 @@ def client(headers: dict[str, str] | None = None) -> httpx.Client:
 def fetch(polls: httpx.Client, url: str) -> Source:
     """The text at an address, with the time at which it was asked for. UserError when there is none."""
     where = address(url)
+    name = shown(where)
     at = time.time()
     try:
         answer = polls.get(where)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise UserError(f"{where} does not answer ({error or type(error).__name__}); check host and port.") from error
+        raise UserError(f"{name} does not answer ({error or type(error).__name__}); check host and port.") from error
     if answer.status_code in (401, 403):
-        raise UserError(f"{where} asks for a key ({answer.status_code}); give it with --api-key-env or --header.")
+        raise UserError(f"{name} asks for a key ({answer.status_code}); give it with --api-key-env or --header.")
     if answer.status_code != 200:
         raise UserError(
-            f"{where} answers {answer.status_code}; give the address of /metrics, and switch metrics on where an "
+            f"{name} answers {answer.status_code}; give the address of /metrics, and switch metrics on where an "
             "engine needs it (SGLang: --enable-metrics, llama.cpp: --metrics)."
         )
-    return Source(where, kept=answer.text, at=at)
+    return Source(name, kept=answer.text, at=at)
 
 
 def source(url: str, headers: dict[str, str] | None = None) -> Source:

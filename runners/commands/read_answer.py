@@ -62,7 +62,7 @@ def _of_yield(t: Together, yields: float, pays: Sequence["Pays"]) -> str:
         )
     return (
         f"a decode step yields {yields:.2f} tokens, so speculation pays where such a step takes less than {yields:.2f} "
-        "times a plain one: give that ratio with --r or --profile, or measure it against a server without speculation"
+        "times a plain one: give that ratio with --r or --profile, or measure it with `specverdict ask`"
     )
 
 

@@ -7,7 +7,7 @@ from runners.core.format import number
 from runners.readers.counter_figures import Figures, figures
 from runners.readers.findings import three_figures
 from runners.readers.interval import Interval
-from runners.readers.pooled import pool, telling
+from runners.readers.pooled import Pooled, telling
 from runners.readers.records import AcceptanceRecord, Counters, LogReading
 from runners.readers.texts import Text
 
@@ -17,7 +17,7 @@ SHOWN = 8  # acceptance lines printed; --json has them all
 def text_words(text: Text) -> list[str]:
     """One text by itself."""
     if text.log is not None:
-        return log_words(text.log, text.engine)
+        return log_words(text, text.log)
     if text.snapshot is not None:
         return metrics_words(text.snapshot.counters)
     return info_words(text.engine, text.info or {})
@@ -48,16 +48,18 @@ def info_words(engine: str, info: dict[str, Any]) -> list[str]:
     return words
 
 
-def log_words(r: LogReading, engine: str | None = None) -> list[str]:
-    """A log: phases, acceptance, load and outcome. engine: how to name it, where nothing decides between two."""
+def log_words(text: Text, r: LogReading) -> list[str]:
+    """A log and its reading: phases, acceptance, load and outcome."""
     sure = f" ({r.engine_certainty})" if r.engine_certainty else ""
-    words = [f"engine      {engine or r.engine}{sure}" + (f", {r.generation}" if r.generation else "")]
+    words = [f"engine      {text.engine}{sure}" + (f", {r.generation}" if r.generation else "")]
     for p in r.phases:
         lasted = "" if p.seconds is None else f", {p.seconds:g} s"
         words.append(f"phase       {p.name}" + (f" at {p.at}" if p.at else "") + lasted)
-    words += _acceptance_words(r)
-    if r.totals is not None and (of_totals := figures(r.totals)).accept_length is not None:
-        words += figure_words(of_totals, f"by {r.totals.source}")
+    words += _acceptance_words(r, text.pooled)
+    if r.totals is not None:
+        same = r.totals.drafted == text.pooled.drafted  # as those lines say: only the steps are new
+        of_totals = figures(r.totals)
+        words += step_words(of_totals) if same else figure_words(of_totals, f"by {r.totals.source}")
     if r.running_max is not None:
         words.append(f"requests    {r.running_max} running at most")
     words.append(f"outcome     {r.outcome}")
@@ -73,13 +75,12 @@ def log_words(r: LogReading, engine: str | None = None) -> list[str]:
     return words
 
 
-def _acceptance_words(r: LogReading) -> list[str]:
+def _acceptance_words(r: LogReading, pooled: Pooled) -> list[str]:
     """The last acceptance lines as printed and recomputed, and all of them pooled (a ratio of sums)."""
     told = telling(r.acceptance)
     words = [_line_words(a) for a in told[-SHOWN:]]
     if len(told) > SHOWN:
         words.append(f"            the last {SHOWN} of {len(told):,} lines; --json has all")
-    pooled = pool(r.acceptance)
     if pooled.lines:
         parts = [] if pooled.accept_length is None else [f"accept length {pooled.accept_length:.3f}"]
         if pooled.draft_acceptance is not None:
@@ -130,10 +131,15 @@ def figure_words(f: Figures, when: str) -> list[str]:
         words.append(f"            draft acceptance {three_figures(f.draft_acceptance)}, the bonus token not counted")
     if f.per_position:
         words.append(f"            survival by position {_rates(f.per_position)}")
-    if f.tokens_per_step is not None and f.drafted_share is not None and f.drafted_share < 1:
-        share = three_figures(f.drafted_share)
-        words.append(f"            {f.tokens_per_step:.3f} tokens per step over all decode steps; {share} had a draft")
-    return words
+    return words + step_words(f)
+
+
+def step_words(f: Figures) -> list[str]:
+    """What a decode step yields where some had no draft."""
+    if f.tokens_per_step is None or f.drafted_share is None or f.drafted_share >= 1:
+        return []
+    share = three_figures(f.drafted_share)
+    return [f"            {f.tokens_per_step:.3f} tokens per step over all decode steps; {share} had a draft"]
 
 
 def interval_words(i: Interval) -> list[str]:

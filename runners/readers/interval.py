@@ -128,7 +128,10 @@ def _length(before: Snapshot, after: Snapshot, given: float | None) -> tuple[flo
     if before.at is None or after.at is None or (ROWS in sources and len(sources) > 1):
         return None, None
     seconds = after.at - before.at
-    return (seconds, FILES if FILES in sources else after.time_from) if seconds >= SHORTEST_SECONDS else (None, None)
+    of_files = FILES in sources
+    if seconds <= 0 or (of_files and seconds < SHORTEST_SECONDS):
+        return None, None
+    return seconds, FILES if of_files else after.time_from
 
 
 def _rate(count: int | None, seconds: float | None) -> float | None:

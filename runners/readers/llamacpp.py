@@ -198,8 +198,8 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                             reading.unknown(line)
                             continue
                         last_slot = line[at : line.find("|", line.find("| task") + 1)]
-                    elif "  eval time" in line:  # with one space before it, it is the prompt's
-                        totals.answer(line)
+                    elif (begin := line.find("  eval time")) > 0:  # with one space before it, it is the prompt's
+                        totals.answers.append(line[begin : begin + 60])
                     elif "acc per pos" in line and last_slot and line.startswith(last_slot, at):
                         if found := _POSITIONS.search(line):
                             records[-1].per_position = _floats(found[1])
@@ -221,7 +221,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
             if timings:
                 if timing := _TIMING.match(line, _prefix_of(line).end()):
                     if timing[1] == "eval":
-                        totals.answer(line)
+                        totals.answers.append(line)
                     continue
                 if record := acceptance_of(line, after_timings=True):
                     records.append(record)

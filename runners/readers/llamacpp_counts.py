@@ -21,6 +21,7 @@ _STATISTICS = re.compile(r"(?:\w+(?: +\w+)?: )?statistics +(?P<name>[\w-]+):? +#
 _COUNT = re.compile(r"#(gen drafts|gen tokens|acc tokens) = *(\d+)")
 _RATES = re.compile(r"#acc rate/pos = \((\d+\.\d+(?:, \d+\.\d+)*)\)")
 _ADAPTIVE = re.compile(r"(?:\w+(?: +\w+)?: )?adaptive (?:draft depth|n)\b")
+_TOKENS = re.compile(r" / +(\d+) tokens")
 _STEP = re.compile(r"\b\w*(draft|accepted)\w*=(\d+)")
 
 
@@ -28,22 +29,17 @@ class Totals:
     """Collects these lines; `counters` is what they say together."""
 
     def __init__(self) -> None:
-        self.restart()
+        self.answers: list[
+            str
+        ] = []  # lines with the time of an answer's tokens: kept here, and read at the end at once
+        self._of_drafter: dict[tuple[str, str], str] = {}  # (child server, drafter) -> its last line
+        self._steps = self._drafted = self._accepted = 0  # of adaptive depth
 
     def restart(self) -> None:
         """The server was started again into the same log: its counts begin anew."""
-        self._of_drafter: dict[tuple[str, str], str] = {}  # (child server, drafter) -> its last line
-        self._steps = self._drafted = self._accepted = 0  # of adaptive depth
-        self._tokens = self._answers = 0
-
-    def answer(self, line: str) -> None:
-        """A line with the time of an answer's tokens."""
-        at = line.find(" / ")
-        try:
-            self._tokens += int(line[at + 3 : line.find(" tokens", at)])
-        except ValueError:  # of no form that is known
-            return
-        self._answers += 1
+        self.answers.clear()
+        self._of_drafter.clear()
+        self._steps = self._drafted = self._accepted = 0
 
     def feed(self, body: str, child: str | None) -> bool:
         """Any other line without its prefix; True if it held counts. child: its server's number in router mode."""
@@ -65,12 +61,12 @@ class Totals:
         records: of the answers' acceptance lines. whole: the text begins with the server's start, so that the answers
         in it are all that the statistics count.
         """
+        tokens = [int(n) for n in _TOKENS.findall("\n".join(self.answers))]
         if self._of_drafter:
-            return self._from_statistics(whole)
-        told = telling(records)
-        if told and self._answers:
-            return self._from_answers(told)
-        if not told and self._steps:
+            return self._from_statistics(tokens if whole else [])
+        if tokens and (told := telling(records)):
+            return _from_answers(told, tokens)
+        if self._steps and not records:
             return Counters(
                 steps=self._steps,
                 drafted=self._drafted or None,
@@ -79,8 +75,8 @@ class Totals:
             )
         return None
 
-    def _from_statistics(self, whole: bool) -> Counters:
-        """The last line of each drafter; answers' tokens only where all of them are in this text."""
+    def _from_statistics(self, tokens: list[int]) -> Counters:
+        """The last line of each drafter. tokens: of all answers since the start, where they are in this text."""
         rows = list(self._of_drafter.values())
         counts = [{name: int(value) for name, value in _COUNT.findall(row)} for row in rows]
         steps, drafted, accepted = (_sum(counts, name) for name in ("gen drafts", "gen tokens", "acc tokens"))
@@ -90,23 +86,24 @@ class Totals:
             drafted=drafted,
             accepted=accepted,
             accepted_per_position=[round(float(r) * steps) for r in rates[1].split(", ")] if rates and steps else None,
-            output_tokens=self._tokens if whole and self._answers else None,
-            requests=self._answers if whole and self._answers else None,
+            output_tokens=sum(tokens) or None,
+            requests=len(tokens) or None,
             source="statistics lines of the log",
         )
 
-    def _from_answers(self, told: Sequence[AcceptanceRecord]) -> Counters:
-        """The sums over the answers in this text."""
-        # A line whose length reads 1.00 does not tell its steps: the others say how many drafts a step takes.
-        known = any(steps_of(r) for r in told)
-        return Counters(
-            steps=round(sum(weights_of(told))) if known else None,
-            drafted=sum(r.drafted or 0 for r in told),
-            accepted=sum(r.accepted or 0 for r in told),
-            output_tokens=self._tokens,
-            requests=self._answers,
-            source=f"{self._answers} answers in the log",
-        )
+
+def _from_answers(told: Sequence[AcceptanceRecord], tokens: list[int]) -> Counters:
+    """The sums over the answers in this text; tokens: of each answer."""
+    # A line whose length reads 1.00 does not tell its steps: the others say how many drafts a step takes.
+    known = any(steps_of(r) for r in told)
+    return Counters(
+        steps=round(sum(weights_of(told))) if known else None,
+        drafted=sum(r.drafted or 0 for r in told),
+        accepted=sum(r.accepted or 0 for r in told),
+        output_tokens=sum(tokens),
+        requests=len(tokens),
+        source=f"{len(tokens)} answers in the log",
+    )
 
 
 def _sum(counts: Sequence[dict[str, int]], name: str) -> int | None:

@@ -95,7 +95,7 @@ def of(name: str) -> list[Source]:
     if not path.is_file():
         raise UserError(
             f"There is no file {name}; give a log, a saved /metrics text or a saved /server_info, a folder of them, "
-            "an address of /metrics, or - for standard input."
+            "an address of /metrics that begins with http://, or - for standard input."
         )
     return [_of_file(path)]
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from runners.core.errors import UserError
@@ -10,6 +11,7 @@ from runners.readers import prometheus
 from runners.readers.drafter_settings import DrafterSettings, drafter_settings
 from runners.readers.interval import CLOCK, FILES, ROWS, Snapshot
 from runners.readers.log_lines import LogLines
+from runners.readers.pooled import Pooled, pool
 from runners.readers.read_text import read_text
 from runners.readers.recognise import CERTAIN, UNSURE
 from runners.readers.records import Counters, LogReading
@@ -36,6 +38,11 @@ class Text:
     info: dict[str, Any] | None = None
     drafter: DrafterSettings = field(default_factory=DrafterSettings)
     at: float | None = None
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """The acceptance lines of the log taken together; computed once, for a log may have a million."""
+        return pool(self.log.acceptance) if self.log is not None else Pooled()
 
     @property
     def content(self) -> LogReading | Counters | dict[str, Any]:

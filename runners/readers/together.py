@@ -12,7 +12,7 @@ from runners.readers import interval
 from runners.readers.counter_figures import Figures, figures
 from runners.readers.drafter_settings import DrafterSettings
 from runners.readers.interval import Interval
-from runners.readers.pooled import Pooled, pool
+from runners.readers.pooled import Pooled
 from runners.readers.records import Counters, LogReading
 from runners.readers.texts import Text
 
@@ -40,7 +40,8 @@ class Together:
     @property
     def log(self) -> LogReading | None:
         """The reading of the last log: of several, earlier ones are what was rotated away."""
-        return last_log(self.texts)
+        text = last_log(self.texts)
+        return text.log if text else None
 
     @property
     def yields(self) -> float | None:
@@ -66,8 +67,8 @@ def of_one_server(texts: Sequence[Text], seconds: float | None = None) -> Togeth
     """
     snapshots = [t.snapshot for t in texts if t.snapshot is not None]
     between = interval.intervals(snapshots, seconds) if len(snapshots) > 1 or seconds is not None else []
-    log = last_log(texts)
-    pooled = pool(log.acceptance) if log else Pooled()
+    logged = last_log(texts)
+    pooled = logged.pooled if logged else Pooled()
     found, source, counts = _acceptance(texts, between, pooled)
     first = min(texts, key=lambda t: " or " in t.engine)  # the one that is sure of its engine
     return Together(
@@ -91,10 +92,10 @@ def _engine_of(text: Text, texts: Sequence[Text]) -> str:
     return others.pop() if len(others) == 1 else text.engine
 
 
-def last_log(texts: Sequence[Text]) -> LogReading | None:
+def last_log(texts: Sequence[Text]) -> Text | None:
     """The log that was written last, the last given where they do not tell."""
-    logs = [(t.at or 0.0, t.log) for t in texts if t.log is not None]
-    return max(reversed(logs), key=lambda pair: pair[0])[1] if logs else None
+    logs = [t for t in texts if t.log is not None]
+    return max(reversed(logs), key=lambda t: t.at or 0.0, default=None)
 
 
 def by_server(texts: Sequence[Text], seconds: float | None = None) -> list[Together]:

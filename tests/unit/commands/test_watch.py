@@ -1,8 +1,11 @@
 """`specverdict watch`: one line an interval, whatever the server does meanwhile."""
 
 import json
+import subprocess
+import sys
 
 import pytest
+from canned_server import canned
 
 from runners.__main__ import parse
 from runners.commands import watch
@@ -90,3 +93,19 @@ def test_what_is_no_metrics_text_is_one_sentence(shown):
         shown(["<html>hello</html>"])
     with pytest.raises(UserError, match="must answer with a /metrics text"):
         shown(["[2026-01-05 10:09:00 TP0] The server is fired up and ready to roll!\n"])
+
+
+@pytest.mark.slow
+def test_a_running_server_is_watched_by_its_address():
+    class Growing(dict):
+        def get(self, _path, _default):
+            self["tokens"] += 100
+            return metrics(self["tokens"], 0)
+
+    with canned(Growing(tokens=0)) as url:
+        words = [sys.executable, "-m", "runners", "watch", f"{url}/v1", "--every", "0.1", "--count", "2"]
+        done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    head, *lines = done.stdout.splitlines()
+    assert head == f"vllm at {url}/metrics, every 0.1 s; Ctrl-C ends it"
+    assert len(lines) == 2 and all("tokens/s" in line and "accept length 1.00" in line for line in lines)

@@ -68,3 +68,8 @@ def test_three_snapshots_are_two_intervals_and_seconds_fit_two_only():
     assert [i.tokens_per_second for i in intervals(three)] == [2.0, 1.0]
     with pytest.raises(UserError, match="--seconds"):
         intervals(three, 10)
+
+
+def test_a_short_interval_by_the_clock_is_one():
+    found = between(snapshot("a", 10, 100.0, CLOCK), snapshot("b", 20, 100.25, CLOCK))
+    assert (found.seconds, found.tokens_per_second) == (0.25, 40.0)
