@@ -46,22 +46,21 @@ def read_all(args: argparse.Namespace) -> tuple[list[Text], list[str]]:
         of_folder = Path(what).is_dir()
         before = len(found)
         for source in sources.of(what):
-            text = _read_one(source, args, not_read if of_folder else None)
-            found += [text] if text else []
+            found += _read_one(source, args, not_read if of_folder else None)
         if len(found) == before:
             raise UserError(f"No file of the folder {what} was recognised as a log or a /metrics text; name one.")
     return found, not_read
 
 
-def _read_one(source: Source, args: argparse.Namespace, not_read: list[str] | None) -> Text | None:
-    """One text. Of a folder (`not_read` is a list) a file that is none is noted there."""
+def _read_one(source: Source, args: argparse.Namespace, not_read: list[str] | None) -> list[Text]:
+    """The texts of a source. Of a folder (`not_read` is a list) a file that is none is noted there."""
     try:
-        return texts.read(source, args.engine, args.num_draft_tokens)
+        return texts.read_each(source, args.engine, args.num_draft_tokens)
     except UserError:
         if not_read is None:
             raise
         not_read.append(source.name)
-        return None
+        return []
 
 
 def pays_of(t: Together, args: argparse.Namespace) -> list["Pays"]:

@@ -198,7 +198,7 @@ def read_log(lines: Iterable[str], num_draft_tokens: int | None = None) -> LogRe
                             reading.unknown(line)
                             continue
                         last_slot = line[at : line.find("|", line.find("| task") + 1)]
-                    elif (begin := line.find("  eval time")) > 0:  # with one space before it, it is the prompt's
+                    elif line[-1] == ")" and (begin := line.find("  eval time")) > 0:  # one space: the prompt's
                         totals.answers.append(line[begin : begin + 60])
                     elif "acc per pos" in line and last_slot and line.startswith(last_slot, at):
                         if found := _POSITIONS.search(line):

@@ -88,6 +88,30 @@ def stamp(text: str) -> float | None:
     return max(found, default=None)
 
 
+def snapshots(text: str) -> list[str]:
+    """The texts of several scrapes that were appended to one file; the text alone where it is of one.
+
+    No series comes twice in one scrape. Rows that tell their time belong together by it.
+    """
+    parts: list[list[str]] = [[]]
+    stamps: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for line in text.splitlines(keepends=True):
+        row = _ROW.match(line) if line[:1] != "#" else None
+        if row is not None:
+            if at := _STAMP.match(row["rest"]):
+                stamps.setdefault(at[1], []).append(line)
+            series = row["name"] + (row["labels"] or "")
+            if series in seen:
+                parts.append([])
+                seen.clear()
+            seen.add(series)
+        parts[-1].append(line)
+    if len(stamps) > 1 and len(parts) > 1:
+        return ["".join(stamps[at]) for at in sorted(stamps, key=float)]
+    return ["".join(part) for part in parts]
+
+
 def started(text: str) -> float | None:
     """When the server's process started, in seconds since 1970; None where it does not export that."""
     rows = (_ROW.match(line) for line in text.splitlines() if line.startswith("process_start_time_seconds"))

@@ -53,10 +53,18 @@ class Text:
 
 
 def read(source: Source, engine: str | None = None, num_draft_tokens: int | None = None) -> Text:
-    """A text by its content; engine: whose it is, where the person says so. UserError when it is not recognised."""
+    """`read_each` of what is one text; of several scrapes in one file the last."""
+    return read_each(source, engine, num_draft_tokens)[-1]
+
+
+def read_each(source: Source, engine: str | None = None, num_draft_tokens: int | None = None) -> list[Text]:
+    """The texts of a source by their content: one, or each of the scrapes that were appended to one file.
+
+    engine: whose it is, where the person says so. UserError when it is not recognised.
+    """
     lines = LogLines(source.lines())
     if info := _server_info(source, lines.raw_sample, engine):
-        return info
+        return [info]
     kind = metrics_engine(lines.sample)
     if kind and engine in (None, kind):
         return _metrics(source, kind, "".join(lines))
@@ -71,7 +79,7 @@ def read(source: Source, engine: str | None = None, num_draft_tokens: int | None
         log.totals = totals_of(log.acceptance)
     sure = log.engine_certainty or UNSURE
     drafter = drafter_settings(lines.sample)
-    return Text(source.name, LOG, log.engine, sure, log=log, drafter=drafter, at=source.at)
+    return [Text(source.name, LOG, log.engine, sure, log=log, drafter=drafter, at=source.at)]
 
 
 def metrics_engine(lines: Iterable[str]) -> str | None:
@@ -80,13 +88,19 @@ def metrics_engine(lines: Iterable[str]) -> str | None:
     return next((space for line in lines if (space := prometheus.namespace(line)) in known), None)
 
 
-def _metrics(source: Source, engine: str, text: str) -> Text:
-    """The counters of a /metrics text, with the time of the snapshot: its rows' own, else the file's."""
-    stamp = prometheus.stamp(text)
-    at, time_from = (stamp, ROWS) if stamp is not None else (source.at, FILES if source.path else CLOCK)
-    counters = reader(engine).read_counters(text)
-    snapshot = Snapshot(source.name, counters, at, time_from, prometheus.started(text))
-    return Text(source.name, METRICS, engine, CERTAIN, snapshot=snapshot, at=at)
+def _metrics(source: Source, engine: str, text: str) -> list[Text]:
+    """The counters of each scrape, with its time: its rows' own, else the file's, which is that of the last one."""
+    found = []
+    scrapes = prometheus.snapshots(text)
+    for number, scrape in enumerate(scrapes, 1):
+        name = source.name if len(scrapes) == 1 else f"{source.name} ({number} of {len(scrapes)})"
+        at, time_from = prometheus.stamp(scrape), ROWS
+        if at is None:
+            at, time_from = source.at if number == len(scrapes) else None, FILES if source.path else CLOCK
+        counters = reader(engine).read_counters(scrape)
+        snapshot = Snapshot(name, counters, at, time_from, prometheus.started(scrape))
+        found.append(Text(name, METRICS, engine, CERTAIN, snapshot=snapshot, at=at))
+    return found
 
 
 def _server_info(source: Source, first: Sequence[str], engine: str | None) -> Text | None:

@@ -5,7 +5,7 @@ since the server's start, else the log, else what the engine computed itself.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runners.core.errors import UserError
 from runners.readers import interval
@@ -114,15 +114,17 @@ def _acceptance(
     texts: Sequence[Text], between: Sequence[Interval], pooled: Pooled
 ) -> tuple[Figures, str, Counters | None]:
     """(figures, where they are from, the counts behind them)."""
-    candidates: list[tuple[Counters, str]] = [
-        (i.counters, f"the interval from {i.before} to {i.after}") for i in reversed(between)
-    ]
     snapshots = [t.snapshot for t in texts if t.snapshot is not None]
+    candidates = [(i.counters, f"the interval from {i.before} to {i.after}") for i in reversed(between)]
     candidates += [(s.counters, "the counters since the server's start") for s in snapshots[-1:]]
-    candidates += [(t.log.totals, f"the {t.log.totals.source}") for t in texts if t.log and t.log.totals]
     for counts, source in candidates:
         if (found := figures(counts)).accept_length is not None:
             return found, source, counts
+    logged = last_log(texts)
+    totals = logged.log.totals if logged and logged.log else None
+    if totals is not None and (found := figures(totals)).accept_length is not None:
+        by_position = found.per_position or pooled.per_position
+        return replace(found, per_position=by_position), f"the {totals.source}", totals
     if pooled.lines:
         lines = f"{pooled.lines:,} acceptance {'line' if pooled.lines == 1 else 'lines'} of the log"
         return Figures(pooled.accept_length, pooled.draft_acceptance, pooled.per_position), lines, None

@@ -91,3 +91,13 @@ def test_running_requests_of_data_parallel_engines_are_added():
 def test_requests_are_counted_by_their_first_tokens(engine):
     text = f'{engine}:time_to_first_token_seconds_count{{a="1"}} 12\n{engine}:time_to_first_token_seconds_sum 3.5\n'
     assert reader(engine).read_counters(text).requests == 12
+
+
+def test_scrapes_that_were_appended_to_one_file_are_told_apart():
+    one, two = "# TYPE a counter\na 1\nb 2\n", "# TYPE a counter\na 3\nb 4\n"
+    assert prometheus.snapshots(one) == [one]
+    first, second = prometheus.snapshots(one + two)
+    assert prometheus.samples(first)[0].value == 1 and prometheus.samples(second)[1].value == 4
+    series = "a 1 1700000000000\na 3 1700000060000\nb 2 1700000000000\nb 4 1700000060000\n"  # one after another
+    first, second = prometheus.snapshots(series)
+    assert [s.value for s in prometheus.samples(second)] == [3, 4] and prometheus.stamp(first) == 1.7e9

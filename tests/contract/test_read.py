@@ -311,3 +311,26 @@ def test_an_ngram_drafters_length_is_not_taken_for_what_a_step_yields(kept, caps
 def test_every_text_ends_with_a_sentence_to_act_on(kept, capsys, text, words):
     last = told(capsys, *kept(log=text)).splitlines()[-1]
     assert last.startswith("in short    ") and words in last and last.endswith(".")
+
+
+def test_scrapes_in_one_file_are_subtracted_and_not_added(kept, capsys):
+    (server,) = document(capsys, *kept(metrics=VLLM + LATER))["servers"]
+    assert server["figures"]["accept_length"] == 3 and server["intervals"][0]["seconds"] is None
+    assert [t["name"].rpartition("(")[2] for t in server["texts"]] == ["1 of 2)", "2 of 2)"]
+    (server,) = document(capsys, *kept(metrics=VLLM + LATER), "--seconds", "60")["servers"]
+    assert server["tokens_per_second"] == 10
+
+
+def test_a_vllm_logs_ngram_drafter_is_judged_by_all_decode_steps(kept, capsys):
+    head = "INFO 03-11 06:16:52 [{}.py:1] "
+    engine = head.format("loggers") + "Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: "
+    engine += "48.3 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%\n"
+    spec = head.format("metrics") + "SpecDecoding metrics: Mean acceptance length: 6.11, Accepted throughput: 13.80 "
+    spec += "tokens/s, Drafted throughput: 15.00 tokens/s, Accepted: 138 tokens, Drafted: 150 tokens, Per-position "
+    spec += "acceptance rate: 0.920, 0.900, Avg Draft acceptance rate: 92.0%\n"
+    paths = kept(log=engine + spec)
+    (server,) = document(capsys, *paths)["servers"]
+    assert server["figures"]["tokens_per_step"] == pytest.approx(1.4)
+    assert server["figures"]["per_position"] == pytest.approx([0.92, 0.9])
+    assert server["figures_from"] == "the intervals of the log"
+    assert "1.400 tokens per step over all decode steps; 7.83% had a draft" in told(capsys, *paths)
