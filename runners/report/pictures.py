@@ -9,6 +9,7 @@ from runners.analyse.verdict import decide, store
 from runners.report.charts import pays, style
 
 GRID = "verdict.svg"  # in book/images
+MARGIN = {"right": 8, "top": 8, "bottom": 8}  # pixels
 
 
 def grid(runs: Path, profile: str, file: Path) -> None:
@@ -16,4 +17,6 @@ def grid(runs: Path, profile: str, file: Path) -> None:
     alt.theme.enable(style.THEME)
     cells = results.cells(runs, profile)
     verdict = decide.stored(runs, profile) if store.path_of(runs, profile).is_file() else decide.of(runs, profile)
-    pays.grid(pays.answered(verdict), pays.lost(cells)).save(str(file))
+    # A reader's own font may be wider than the one that the picture was laid out with.
+    chart = pays.grid(pays.answered(verdict), pays.lost(cells)).properties(padding={"left": 40, **MARGIN})
+    chart.save(str(file))

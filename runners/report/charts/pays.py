@@ -83,7 +83,7 @@ def _cells(points: pd.DataFrame, void: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def _panel(frame: pd.DataFrame, order: list[str], named: bool) -> alt.LayerChart:
-    axis = alt.Axis(labelLimit=LABELS, ticks=False, domain=False) if named else None
+    axis = alt.Axis(labelLimit=LABELS, labelFontSize=11, ticks=False, domain=False) if named else None
     base = alt.Chart(frame).encode(
         x=alt.X("C:O", title="requests at once", axis=alt.Axis(labelAngle=0, ticks=False, domain=False)),
         y=alt.Y("configuration:N", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order)),
