@@ -28,7 +28,8 @@ WORDS = {
 class StepCost:
     """r with its interval (None where it is not known), the practical margin, and where r is from, in words.
 
-    concurrency: requests at the same time for which it was measured; None for any.
+    concurrency: requests at the same time for which it was measured; None for any. method: how that configuration
+    drafts, where r is a profile's.
     """
 
     r: float
@@ -37,6 +38,7 @@ class StepCost:
     margin: float
     source: str
     concurrency: int | None = None
+    method: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def of_profile(name: str, runs: str, engine: str, configuration: str | None = No
     margin = verdict.get("margin") or MARGIN
     loads = sorted({int(p["concurrency"]) for p in points})
     return [
-        _mean([p for p in points if p["concurrency"] == c], margin, f"profile {name}, {found[0]} at C = {c}", c)
+        _mean([p for p in points if p["concurrency"] == c], margin, f"profile {name}, {found[0]} at C = {c}")
         for c in loads
     ]
 
@@ -123,11 +125,12 @@ def _verdict(name: str, runs: str) -> dict:
     raise UserError(f"There is no verdict for profile {name}; run `make report PROFILE={name}`, or give --r.")
 
 
-def _mean(points: Sequence[dict], margin: float, source: str, concurrency: int) -> StepCost:
+def _mean(points: Sequence[dict], margin: float, source: str) -> StepCost:
     """r over the workloads of one load."""
     r = math.exp(sum(math.log(p["step_cost"]) for p in points) / len(points))
     bounds = [(p.get("step_cost_lo"), p.get("step_cost_hi")) for p in points]
     known = [(float(lo), float(hi)) for lo, hi in bounds if lo is not None and hi is not None]
-    if len(known) < len(points):
-        return StepCost(r, None, None, margin, source, concurrency)
-    return StepCost(r, min(lo for lo, _ in known), max(hi for _, hi in known), margin, source, concurrency)
+    lo = hi = None
+    if len(known) == len(points):
+        lo, hi = min(lo for lo, _ in known), max(hi for _, hi in known)
+    return StepCost(r, lo, hi, margin, source, int(points[0]["concurrency"]), points[0]["method"])

@@ -54,7 +54,7 @@ def _of_yield(t: Together, yields: float, pays: Sequence["Pays"]) -> str:
     """The sentence where it is known what a decode step yields."""
     if pays:
         at = f" at {t.running:.3g} running requests" if t.running else ""
-        return f"with {yields:.2f} tokens a step{at} {'; '.join(p.words for p in pays)}"
+        return f"with {yields:.2f} tokens a step{at}, {'; '.join(p.words for p in pays)}"
     if yields < NOTHING:
         return (
             f"a decode step yields {yields:.2f} tokens, so the drafter hardly contributes here, which costs its time: "

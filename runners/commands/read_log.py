@@ -7,6 +7,7 @@ of one server are subtracted. It ends with one sentence to act on.
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,23 +54,41 @@ def read_all(args: argparse.Namespace) -> tuple[list[Text], list[str]]:
 
 
 def _read_one(source: Source, args: argparse.Namespace, not_read: list[str] | None) -> list[Text]:
-    """The texts of a source. Of a folder (`not_read` is a list) a file that is none is noted there."""
+    """The texts of a source. In a folder (`not_read` is a list) a file that tells nothing of a server is noted there."""
     try:
-        return texts.read_each(source, args.engine, args.num_draft_tokens)
+        found = texts.read_each(source, args.engine, args.num_draft_tokens)
     except UserError:
         if not_read is None:
             raise
         not_read.append(source.name)
         return []
+    if not_read is None or any(map(_tells, found)):
+        return found
+    not_read.append(source.name)
+    return []
 
 
-def pays_of(t: Together, args: argparse.Namespace) -> list["Pays"]:
-    """Whether speculation pays, where r is given or known; nothing where no text tells acceptance."""
-    if (args.r is None and args.profile is None) or t.yields is None:
-        return []
+def _tells(text: Text) -> bool:
+    """Whether a text says anything of a server: a folder also has files in which an engine is only named."""
+    log = text.log
+    return log is None or bool(log.phases or log.acceptance or log.cause or log.totals or log.running_max is not None)
+
+
+def judged(t: Together, args: argparse.Namespace) -> tuple[Together, list["Pays"]]:
+    """A server, and whether speculation pays there, where r is given or known and the texts tell what a step yields.
+
+    The server's load and method are those that the options tell, where the texts do not.
+    """
+    if args.concurrency is not None:
+        t = replace(t, running=args.concurrency)
+    if args.r is None and args.profile is None:
+        return t, []
     from runners.commands import pays  # it imports pandas, which takes half a second, and a log needs none
 
-    return pays.judged(t.yields, pays.asked(args, t.engine), args.concurrency or t.running)
+    costs = pays.asked(args, t.engine)
+    if t.drafter.method is None:
+        t = replace(t, drafter=replace(t.drafter, method=costs[0].method))
+    return t, [] if t.yields is None else pays.judged(t.yields, costs, t.running)
 
 
 def words(found: Sequence[Text], servers: Sequence[tuple[Together, Sequence["Pays"]]]) -> list[str]:
@@ -106,11 +125,12 @@ def main(args: argparse.Namespace) -> int:
     if not args.what:
         raise UserError("Name what to read: files, folders, - for standard input, or a server's address.")
     found, not_read = read_all(args)
-    servers = [(t, pays_of(t, args)) for t in by_server(found, args.seconds)]
+    servers = [judged(t, args) for t in by_server(found, args.seconds)]
     if args.json:
         print(json.dumps(document(servers, not_read), indent=1))
         return 0
     print("\n".join(words(found, servers)))
     if not_read:
-        print(f"\nnot read    {', '.join(not_read)}: no log and no /metrics text")
+        names_only = ", ".join(Path(name).name for name in not_read)
+        print(f"\nnot read    {names_only}: no log and no /metrics text")
     return 0

@@ -52,7 +52,11 @@ def log_words(text: Text, r: LogReading) -> list[str]:
     """A log and its reading: phases, acceptance, load and outcome."""
     sure = f" ({r.engine_certainty})" if r.engine_certainty else ""
     words = [f"engine      {text.engine}{sure}" + (f", {r.generation}" if r.generation else "")]
-    for p in r.phases:
+    last = max((i for i, p in enumerate(r.phases) if p.name == "restarted"), default=0)
+    if last:
+        restarts = sum(p.name == "restarted" for p in r.phases)
+        words.append(f"restarts    {restarts} in this log; the phases are those of the last start")
+    for p in r.phases[last:]:
         lasted = "" if p.seconds is None else f", {p.seconds:g} s"
         words.append(f"phase       {p.name}" + (f" at {p.at}" if p.at else "") + lasted)
     words += _acceptance_words(r, text.pooled)

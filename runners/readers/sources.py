@@ -31,7 +31,11 @@ _OPENERS: dict[bytes, Opener] = {  # who calls one closes the file
     b"BZh": lambda path, encoding: bz2.open(path, "rt", encoding=encoding, errors="replace"),  # noqa: SIM115
     b"\xfd7zXZ\x00": lambda path, encoding: lzma.open(path, "rt", encoding=encoding, errors="replace"),  # noqa: SIM115
 }
-_ELSE = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "compressed with zstd", b"PAR1": "a Parquet file"}
+_ELSE = {
+    b"PK\x03\x04": "a zip archive; unpack it, and give the text in it",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it, and give the text in it",
+    b"PAR1": "a Parquet file, and no text; give a log or a saved /metrics text",
+}
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}  # Windows shells write the first
 
 
@@ -71,7 +75,7 @@ def _opened(path: Path) -> TextIO:
         head = file.read(_HEAD)
     for mark, what in _ELSE.items():
         if head.startswith(mark):
-            raise UserError(f"{path} is {what}; unpack it first, and give the text in it.")
+            raise UserError(f"{path} is {what}.")
     opener = next((o for mark, o in _OPENERS.items() if head.startswith(mark)), _plain)
     if opener is not _plain:
         with opener(path, "latin-1") as inner:  # a character a byte

@@ -334,3 +334,24 @@ def test_a_vllm_logs_ngram_drafter_is_judged_by_all_decode_steps(kept, capsys):
     assert server["figures"]["per_position"] == pytest.approx([0.92, 0.9])
     assert server["figures_from"] == "the intervals of the log"
     assert "1.400 tokens per step over all decode steps; 7.83% had a draft" in told(capsys, *paths)
+
+
+def test_a_profiles_method_tells_that_steps_may_have_no_draft(kept, capsys):
+    words = (*kept(log=llamacpp_line(6.11, 138, 150)), "--profile", "lab-cpu", "--runs", "published")
+    out = told(capsys, *words, "--configuration", "llamacpp-ngram", "-C", "4")
+    assert "A step with a draft yields 6.11 tokens" in out and "pays" not in out
+    (server,) = document(capsys, *words, "--configuration", "llamacpp-eagle3-aligned", "-C", "4")["servers"]
+    (pays,) = server["pays"]
+    assert (pays["cost"]["concurrency"], pays["cost"]["method"], server["running"]) == (4, "eagle3", 4)
+
+
+def test_a_file_that_only_names_an_engine_is_no_log_of_it(kept, capsys, tmp_path):
+    kept(server__log=SGLANG, environment__json='{"command": "/opt/vllm/bin/serve"}\n')
+    found = document(capsys, tmp_path)
+    assert [s["engine"] for s in found["servers"]] == ["sglang"] and len(found["not_read"]) == 1
+
+
+def test_of_a_log_with_restarts_the_last_start_is_shown(kept, capsys):
+    start = "0.00.002.152 I srv  llama_server: build_info: b1-x\n0.00.763.229 I srv  llama_server: model loaded\n"
+    out = told(capsys, *kept(log=start * 3))
+    assert "restarts    2 in this log" in out and out.count("phase       ") == 2
