@@ -54,7 +54,7 @@ def read_all(args: argparse.Namespace) -> tuple[list[Text], list[str]]:
 
 
 def _read_one(source: Source, args: argparse.Namespace, not_read: list[str] | None) -> list[Text]:
-    """The texts of a source. In a folder (`not_read` is a list) a file that tells nothing of a server is noted there."""
+    """The texts of a source. In a folder (`not_read` is a list) a file that tells of no server is noted there."""
     try:
         found = texts.read_each(source, args.engine, args.num_draft_tokens)
     except UserError:
