@@ -28,6 +28,7 @@ from runners.profiles.methods import method
 BY = ["configuration", "engine", "method", "k"]
 COUNTS = ["steps", "drafted", "accepted", "output_tokens", "requests"]
 WINDOWED = "occupancy"  # rows with a window say how full it was
+BEGUN = "requests_begun"  # newer rows say in how many requests the counters of a window had a first token
 DERIVED = ["accept_length", "draft_acceptance", "tokens_per_step", "drafted_share", "survival", "conditional"]
 DERIVED += ["sglang_old", "sglang_new", "iid_acceptance"]
 # A random drafter hits by luck about once in a vocabulary; this is far above luck and far below any trained drafter.
@@ -91,7 +92,8 @@ def decode_steps(row: pd.Series | dict) -> float:
     estimated (`expected_overshoot`), so its steps are modelled there and not counted.
 
     In a cell with a window the server's counters hold the ramp and the cut too, and `output_tokens` does not: the
-    server's own tokens take its place, and every `output_tokens_per_request` of them began a request.
+    server's own tokens take its place. How many requests began is in the row (BEGUN); in older ones, and where steps
+    are modelled, every `output_tokens_per_request` of the tokens began one.
     """
     tokens, requests = _counted(row)
     by_tokens = tokens - requests - row["accepted"]
@@ -131,7 +133,10 @@ def _counted(row: pd.Series | dict) -> tuple[float, float]:
     tokens, length = row.get("server_output_tokens"), row.get("output_tokens_per_request")
     if not _windowed(row) or tokens is None or length is None or pd.isna(tokens) or pd.isna(length):
         return row["output_tokens"], row["requests"]
-    return float(tokens), float(tokens) / float(length)
+    begun = row.get(BEGUN)
+    if begun is None or pd.isna(begun) or is_modelled(row["engine"], row["method"]):
+        return float(tokens), float(tokens) / float(length)
+    return float(tokens), float(begun)
 
 
 def acceptance_for(al: float, k: int) -> float:
@@ -168,6 +173,8 @@ def sums(cells: pd.DataFrame) -> dict:
             "server_output_tokens": known["server_output_tokens"].sum(min_count=1),
         }
         found |= {"output_tokens_per_request": known["output_tokens_per_request"].mean()}
+        if BEGUN in known and known[BEGUN].notna().all():
+            found[BEGUN] = known[BEGUN].sum()
     return found
 
 

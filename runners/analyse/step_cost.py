@@ -96,7 +96,7 @@ def step_costs(cells: pd.DataFrame, requests: pd.DataFrame, margin: float | None
 
 _USED = ["configuration", "engine", "method", "profile", "workload", "concurrency", "status", "k", "capped_at"]
 _USED += ["running_peak", *acceptance.COUNTS, "accepted_per_position", acceptance.WINDOWED, "server_output_tokens"]
-_USED += ["output_tokens_per_request"]
+_USED += ["output_tokens_per_request", acceptance.BEGUN]
 _NAMES = [*FIGURES, *(f"{figure}_campaign" for figure in FIGURES), "tokens_per_step"]
 
 

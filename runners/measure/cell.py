@@ -44,6 +44,7 @@ def measured_row(context: CellContext, point: Point, place: Place, seen: Observa
         accepted=counts.accepted if drafts else None,
         accepted_per_position=counts.accepted_per_position if drafts else None,
         server_output_tokens=counts.output_tokens,  # beside the client's own count: the two must agree
+        requests_begun=sum(r.first_token_s is not None for r in seen.results),
         # Some engines print a momentary value instead of a count (SGLang's accept length).
         gauges={name: rounded(value) for name, value in counts.gauges.items()},
         started_at=seen.started_at,

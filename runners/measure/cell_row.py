@@ -89,6 +89,7 @@ class CellRow(BaseModel):
     accepted: Count | None = None  # draft tokens accepted; the bonus token is never counted
     accepted_per_position: list[Count] | None = None  # accepted tokens at draft position 0, 1, ... (survival)
     server_output_tokens: Count | None = None
+    requests_begun: Count | None = None  # requests with a first token in these counts, the ramp's and the cut ones too
     gauges: dict[str, Number | None] | None = None  # momentary values by name: shown, never averaged
     started_at: str | None = None  # UTC, ISO 8601
 

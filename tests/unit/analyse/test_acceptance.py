@@ -52,6 +52,15 @@ def test_a_window_holds_fewer_tokens_than_the_servers_counters():
     assert acceptance.decode_steps(row) == 100 and acceptance.tokens_per_step(row) == pytest.approx(2.6)
 
 
+def test_the_requests_of_a_window_are_those_that_began_where_the_row_says_how_many():
+    """Answers of a ramp are shorter, and cut ones too: 256 tokens of 12 requests are 244 decode tokens, 52 accepted."""
+    window = dict(occupancy=0.98, output_tokens=128, requests=1, server_output_tokens=256, output_tokens_per_request=64)
+    row = _counts(**window, requests_begun=12)
+    assert acceptance.decode_steps(row) == 192 and acceptance.tokens_per_step(row) == pytest.approx(244 / 192)
+    modelled = _counts(engine="vllm", **window)
+    assert acceptance.decode_steps(modelled | {"requests_begun": 12}) == acceptance.decode_steps(modelled)
+
+
 @pytest.mark.parametrize(("drafted_share", "chance"), [(0.3, 0.5), (0.8, 0.9), (1.0, 0.95), (0.5, 0.0)])
 def test_cut_off_tokens_of_ngram_are_estimated(drafted_share, chance):
     # Requests of 63 decode tokens whose last step overshoots, counted as vLLM counts them.
