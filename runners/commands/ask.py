@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from runners.analyse import ask_answers, looks
-from runners.commands import arguments, ask_servers, ask_words
+from runners.commands import arguments, ask_look, ask_words
 from runners.core import paths, progress
 from runners.core.errors import UserError
 from runners.core.files import write_atomic
@@ -25,7 +25,7 @@ from runners.core.format import NOT_MEASURED, minutes
 from runners.engines.registry import engine
 from runners.measure import campaign
 from runners.measure.campaign_run import Open
-from runners.profiles import prompts
+from runners.profiles import prompts, whole_command
 from runners.profiles.load import load
 from runners.profiles.profile import NAME, Profile
 from runners.profiles.two_servers import BASE, SPEC, Question, content
@@ -36,13 +36,13 @@ TOKENS = 128  # of an answer
 def ask(args: argparse.Namespace) -> int:
     """Find both servers, measure them in turn and print the answers; 1 when no load could be measured."""
     began = time.monotonic()
-    found = ask_servers.look(args)
+    found = ask_look.look(args)
     for note in found.notes:
         progress.say(note)
     question = Question(
         engine=found.base.identity.engine,
         version=found.version,
-        target=found.base.identity.model,
+        target=found.target,
         prompt_sets=[_prompt_set(entry) for entry in args.prompts or prompts.available()],
         concurrencies=args.concurrency,
         output_tokens=args.output_tokens,
@@ -51,6 +51,8 @@ def ask(args: argparse.Namespace) -> int:
         body=found.body,
         tokens_per_second=found.tokens_per_second,
         seconds=args.minutes * 60,
+        at_once=1 if args.one_at_a_time else 2,
+        start_seconds=found.start_seconds,
     )
     title = f"does speculation pay? {engine(question.engine).title}, {question.target}"
     with _place(args.keep) as (file, runs):
@@ -61,14 +63,15 @@ def ask(args: argparse.Namespace) -> int:
         except UserError:
             file.unlink()
             raise
-        stopped = _measure(profile, runs, args.minutes * 60 - (time.monotonic() - began))
+        # Looking at the two is part of the minutes, but for the starts that it takes.
+        stopped = _measure(profile, runs, args.minutes * 60 + found.start_seconds - (time.monotonic() - began))
         answers = ask_answers.answers(runs, profile, BASE, SPEC)
     spent = time.monotonic() - began
     if args.json:
-        told = ask_words.as_json(answers, found.as_json(), found.notes, spent / 60)
+        told = ask_words.as_json(answers, found, spent / 60)
         print(json.dumps(told, indent=1, allow_nan=False))
     else:
-        print("\n".join(ask_words.lines(answers)))
+        print("\n".join(ask_words.lines(answers, found.started)))
     if stopped:
         progress.say("stopped; these are the answers by what was measured until then")
     if args.keep:
@@ -134,6 +137,13 @@ def _fields(text: str) -> dict[str, Any]:
     return found
 
 
+def _command(text: str) -> str:
+    try:
+        return whole_command.can_be_started(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
@@ -150,8 +160,12 @@ def _tokens(text: str) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--base", required=True, metavar="URL", help="the server without speculation")
-    parser.add_argument("--spec", required=True, metavar="URL", help="the server with speculation")
+    for side, what in ((BASE, "without"), (SPEC, "with")):
+        parser.add_argument(f"--{side}", metavar="URL", help=f"the server {what} speculation, where it runs already")
+        parser.add_argument(
+            f"--{side}-command", type=_command, metavar="CMD", help="or the command that starts it, {port} in it"
+        )
+    parser.add_argument("--one-at-a-time", action="store_true", help="start one, then the other: both do not fit")
     parser.add_argument(
         "--prompts", action="append", metavar="FILE", help="a file, or a shipped set; may be repeated (all sets)"
     )

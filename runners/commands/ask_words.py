@@ -6,6 +6,7 @@ from typing import Any
 
 from runners.analyse import inference
 from runners.analyse.ask_answers import Answer, Speeds, Triple
+from runners.commands.ask_servers import Servers
 from runners.core.format import NOT_MEASURED, listed, percent
 
 SCHEMA_VERSION = 1
@@ -16,21 +17,30 @@ HEADS = {
     inference.UNDECIDED: "undecided",
     NOT_MEASURED: "not measured",
 }
-COVERS = (
+RUNNING = (
     "The intervals hold for these two running servers, these prompts and these minutes; another start of the servers, "
     "or other prompts, may differ by more."
+)
+STARTED = (
+    "The intervals are over starts of both servers, with these prompts in these minutes; another machine, or other "
+    "prompts, may differ by more."
 )
 SHOWN = 3  # reasons of void cells; --json has all
 
 
-def lines(found: Sequence[Answer]) -> list[str]:
+def lines(found: Sequence[Answer], started: bool) -> list[str]:
     """Every load with its figures and what would turn its answer; what the intervals cover; what was not seen."""
     text: list[str] = []
     for one in found:
         text += [*_lines(one), ""]
-    text.append(COVERS)
+    text.append(covers(started))
     unseen = dict.fromkeys(what for one in found for what in one.not_seen)
     return text + [f"Not seen: {what}." for what in unseen]
+
+
+def covers(started: bool) -> str:
+    """What the intervals hold for. started: the servers are started for the question, each several times."""
+    return STARTED if started else RUNNING
 
 
 def _lines(one: Answer) -> list[str]:
@@ -116,16 +126,16 @@ def _undecided(one: Answer) -> str:
     return f"about {minutes} more minute{'' if minutes == 1 else 's'} would decide it, if the ratio is what it seems"
 
 
-def as_json(found: Sequence[Answer], servers: dict[str, Any], notes: Sequence[str], minutes: float) -> dict[str, Any]:
+def as_json(found: Sequence[Answer], servers: Servers, minutes: float) -> dict[str, Any]:
     """schema_version; servers: base and spec; answers: the fields of Answer, triples as [figure, low, high], with
     `needed_length` and `turns` (what would turn the answer, in words); covers; notes; minutes that it took.
     """
     every = [asdict(one) | {"needed_length": one.needed_length, "turns": turning(one)} for one in found]
     return {
         "schema_version": SCHEMA_VERSION,
-        "servers": servers,
+        "servers": servers.as_json(),
         "answers": every,
-        "covers": COVERS,
-        "notes": list(notes),
+        "covers": covers(servers.started),
+        "notes": list(servers.notes),
         "minutes": round(minutes, 2),
     }

@@ -40,8 +40,8 @@ def prepare_report(profile: Profile, preset: str | None, only: list[str] | None)
     def say(text: str) -> None:
         print(text, flush=True)
 
-    # A server that already runs (`attach`) needs neither an environment nor files of ours.
-    chosen = {n: c for n, c in profile.configurations.items() if (not only or n in only) and c.attach is None}
+    # A server that stands alone (`attach`, `command`) needs neither an environment nor files of ours.
+    chosen = {n: c for n, c in profile.configurations.items() if (not only or n in only) and not c.stands_alone}
     for engine in dict.fromkeys(c.engine for c in chosen.values()):
         spec = profile.engines[engine]
         if spec.port is not None:

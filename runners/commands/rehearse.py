@@ -63,7 +63,7 @@ def write(profile: Profile, faults: bool = False) -> Path:
         spec |= {"environment": None, "python": None, "command": argv, "port": None}
         spec["flags"] |= stand_in.flags
     for name, chosen in content["configurations"].items():
-        chosen["attach"] = None  # a rehearsal asks nothing of a real server
+        chosen["attach"] = chosen["command"] = None  # a rehearsal asks nothing of a real server
         chosen["env"] |= {"REHEARSAL_SPEEDS": json.dumps(speeds(name, chosen["engine"], profile.method_of(name)))}
     if faults:
         _add_faults(content, profile)

@@ -93,7 +93,7 @@ def _with_own_drafter(profile: Profile, only: str | None) -> list[str]:
         if c.drafter
         and profile.drafters[c.drafter].path
         and c.drafter not in variants
-        and not c.attach
+        and not c.stands_alone
         and only in (None, n)
     ]
     # The engine that starts soonest goes first: an interrupted run then has something for every part.

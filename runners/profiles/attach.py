@@ -42,18 +42,19 @@ class Attach(Strict):
 
 
 def filled_in(content: Any) -> Any:
-    """A profile's content with what need not be said of servers that run already: the section of their engine, and,
+    """A profile's content with what need not be said: the section of the engine of a server that stands alone, and,
     where no server is started, the machine. Both servers of a comparison are there at once then.
     """
     if not isinstance(content, dict) or not isinstance(content.get("configurations"), dict):
         return content
     chosen = [c for c in content["configurations"].values() if isinstance(c, dict)]
     attached = [c for c in chosen if c.get("attach") is not None]
-    if not attached:
+    alone = [c for c in chosen if c.get("attach") is not None or c.get("command") is not None]
+    if not alone:
         return content
     engines = content.get("engines") or {}
     if isinstance(engines, dict):
-        names = [c["engine"] for c in attached if isinstance(c.get("engine"), str)]
+        names = [c["engine"] for c in alone if isinstance(c.get("engine"), str)]
         content = content | {"engines": {name: {} for name in names} | engines}
     if len(attached) == len(chosen):
         content = {"hardware": ANY_MACHINE} | content

@@ -69,8 +69,8 @@ class Profile(Strict):
         return self
 
     def _check_started(self) -> None:
-        """What must be known of a server that we start, and need not be of one that runs already (`attach`)."""
-        started = list(dict.fromkeys(c.engine for c in self.configurations.values() if c.attach is None))
+        """What must be known of a server that we start, and need not be of one that stands alone."""
+        started = list(dict.fromkeys(c.engine for c in self.configurations.values() if not c.stands_alone))
         if not started:
             return
         needed = ("precision", "layers", "hidden_size", "vocab_size", "context_length")

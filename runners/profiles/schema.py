@@ -13,6 +13,7 @@ from runners.profiles.attach import VARIABLE, Attach
 from runners.profiles.latency import LatencyLimits, OpenLoop
 from runners.profiles.request_fields import RequestFields
 from runners.profiles.strict import Positive, Strict
+from runners.profiles.whole_command import WholeCommand
 from runners.readers.registry import all_readers
 
 
@@ -162,6 +163,7 @@ class Configuration(Strict):
     flags: dict[str, Any] = Field(default_factory=dict)
     env: Environment = Field(default_factory=dict)
     attach: Attach | None = None
+    command: WholeCommand | None = None  # of its server, whole: nothing of the engine or the profile is added
     prompt_sets: list[str] | None = Field(default=None, min_length=1)  # only these of the workload's
     concurrencies: list[int] | None = Field(default=None, min_length=1)  # only these of the workload's
     note: str = ""
@@ -185,20 +187,27 @@ class Configuration(Strict):
         named = engine.method_in(in_flags)
         if named is not None and self.method not in ("none", engine.known_as(named)):
             raise ValueError(f"`method: {self.method}` and the method `{named}` of `flags` disagree; leave one out")
-        # How it drafts is settled by a server that runs already, or by flags that hold it whole.
-        settled = self.attach is not None or bool(in_flags)
+        # How it drafts is settled by a server that stands alone, or by flags that hold it whole.
+        settled = self.stands_alone or bool(in_flags)
         if self.method in engine.needs_k and self.k is None and not settled:
             raise ValueError(f"`k` goes with `method: {self.method}`: {engine.title} has no default for it; set `k`")
         if known.drafter == "needed" and self.drafter is None and not settled:
             raise ValueError(f"`method: {self.method}` needs a `drafter`")
         if self.drafter is not None and known.drafter == "none":
             raise ValueError(f"`method: {self.method}` takes no `drafter`; leave it out, or set another `method`")
+        if self.command is not None and (self.attach is not None or self.flags):
+            raise ValueError("`command` says all of its server: leave `attach` and `flags` out")
         if self.forced_accept_length is not None:
             if self.method == "none":
                 raise ValueError("`forced_accept_length` needs a `method` that drafts")
             if self.k is not None and self.forced_accept_length > self.k + 1:
                 raise ValueError("`forced_accept_length` must be between 1 and k + 1")
         return self
+
+    @property
+    def stands_alone(self) -> bool:
+        """Its server needs nothing else of the profile: it runs already, or its command says all."""
+        return self.attach is not None or self.command is not None
 
 
 class Preset(Strict):

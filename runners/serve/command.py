@@ -9,6 +9,7 @@ import httpx
 from runners.engines import environments
 from runners.engines.engine import Files, Flags, Serving
 from runners.engines.registry import engine
+from runners.profiles import whole_command
 from runners.profiles.profile import Profile
 from runners.profiles.schema import EngineSpec
 
@@ -53,6 +54,9 @@ def command(profile: Profile, configuration: str, files: Files, port: int) -> Co
     module = engine(chosen.engine)
     if chosen.attach is not None:  # it runs already: there is no command line of ours
         return Command([], {**module.env, **spec.env, **chosen.env})
+    if chosen.command is not None:
+        words, own = whole_command.split(chosen.command, port)
+        return Command(words, {**own, **spec.env, **chosen.env})
     asked = serving(profile, configuration, files, port)
     flags = module.arguments(asked)
     for given in (spec.flags, chosen.flags):
@@ -93,8 +97,8 @@ def reported_version(kind: str, base_url: str, headers: Mapping[str, str] | None
 
 def slot_field(profile: Profile, name: str, concurrency: int) -> str | None:
     """The request field by which each request in flight keeps a slot of its own, where an engine has slots and more
-    of them than requests are in flight; None elsewhere, and for a server that is not ours.
+    of them than requests are in flight; None elsewhere, and for a server whose flags we do not write.
     """
     chosen = profile.configuration(name)
     spare = 1 < concurrency < chosen.max_running_requests
-    return engine(chosen.engine).slot_field if spare and chosen.attach is None else None
+    return engine(chosen.engine).slot_field if spare and not chosen.stands_alone else None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runners.core import progress
 from runners.engines import environments
+from runners.engines.engine import Files
 from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.readers.registry import reader
@@ -34,7 +35,7 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
     spec = profile.engines[chosen.engine]
     if spec.environment:
         environments.ensure(spec.environment, progress.say)
-    files = model_files.files(profile, chosen.drafter, progress.say)
+    files = Files() if chosen.stands_alone else model_files.files(profile, chosen.drafter, progress.say)
     port = spec.port or free_port()
     check_port(spec.host, port)
     line = command(profile, name, files, port)
@@ -52,7 +53,7 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
         budgets=profile.budgets.get(chosen.engine, {}),
         stall_seconds=profile.stall_seconds,
         livelock_seconds=profile.livelock_seconds,
-        expected_bytes=profile.target.bytes_on_disk,
+        expected_bytes=profile.target.bytes_on_disk or None,
     )
     with serve(launch, progress.say) as launched:
         yield launched

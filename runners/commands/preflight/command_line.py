@@ -30,7 +30,7 @@ def check(profile: Profile, names: list[str] | None = None) -> dict[str, list[Fi
     """Findings by configuration: a refused command line is a blocker, one that could not be parsed a note."""
     found: dict[str, list[Finding]] = {}
     for kind, engine in all_engines().items():
-        mine = {n: c for n, c in profile.configurations.items() if c.engine == kind and not c.attach}
+        mine = {n: c for n, c in profile.configurations.items() if c.engine == kind and not c.stands_alone}
         lines = {n: words(profile, n) for n in mine if names is None or n in names}
         if not lines or engine.parsing is None:
             continue

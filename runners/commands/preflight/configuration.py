@@ -24,6 +24,9 @@ def check(profile: Profile, name: str) -> Iterator[Finding]:
     if chosen.attach:
         yield Finding("note", f"attaches to {chosen.attach.url}: its own process is not checked")
         return
+    if chosen.command:
+        yield Finding("note", "its command line is its own: neither its files nor its flags are checked")
+        return
     spec = profile.engines[chosen.engine]
     if spec.port:
         try:

@@ -123,6 +123,30 @@ def test_what_is_kept_is_a_profile_with_its_runs(mock, capsys, monkeypatch, tmp_
     assert ask(base, spec, "--keep", "mine") == 2, "nothing that is there is written over"
 
 
+def command(*flags):
+    return " ".join([sys.executable, str(MOCK), "--port", "{port}", "--ttft-s", "0.2", *flags])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [[], ["--one-at-a-time"]])
+def test_it_starts_and_stops_the_servers_itself(how, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    both = ["--base-command", command(*BASE), "--spec-command", command(*SPEC), "--minutes", "1", "-C", "1", "--json"]
+    assert main(["ask", *both, "--prompts", "chat", "--output-tokens", "48", *how]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (one,) = told["answers"]
+    assert one["blocks"] >= 2 and one["accept_length"] == pytest.approx(2.0, rel=0.02), one
+    assert one["ratio"][0] > 1 and told["covers"] == ask_words.STARTED and told["servers"]["spec"]["url"] is None
+
+
+@pytest.mark.slow
+def test_a_command_that_does_not_start_is_said_with_its_first_error(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    broken = f"{sys.executable} -c 'raise SystemExit(3)' {{port}}"
+    assert main(["ask", "--base-command", broken, "--spec", "http://127.0.0.1:9"]) == 2
+    assert "--base-command died while starting: ended with exit code 3" in capsys.readouterr().err
+
+
 MODELS = {"data": [{"id": "m", "owned_by": "vllm"}]}
 
 
@@ -147,11 +171,29 @@ def test_a_mistake_is_one_sentence(words, sentence, capsys):
     assert len(said) == 1 and sentence in said[0] and "hush" not in said[0]
 
 
-@pytest.mark.parametrize("words", [["-C", "1,x"], ["-C", "0"], ["--body", "[]"], ["--header", "no colon"]])
+WRONG = [["-C", "1,x"], ["-C", "0"], ["--body", "[]"], ["--header", "no colon"], ["--spec-command", "serve"]]
+
+
+@pytest.mark.parametrize("words", WRONG)
 def test_a_wrong_option_says_what_it_must_be(words, capsys):
     with pytest.raises(SystemExit) as end:
         ask("http://a", "http://b", *words)
-    assert end.value.code == 2 and "must be" in capsys.readouterr().err
+    assert end.value.code == 2 and ": must " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--base", "a"], "Give exactly one of --spec and --spec-command."),
+        (
+            ["--base", "a", "--base-command", "x {port}", "--spec", "b"],
+            "Give exactly one of --base and --base-command.",
+        ),
+        (["--base", "a", "--spec-command", "x {port}", "--spec-body", '{"a": 1}'], "goes with the address of a server"),
+    ],
+)
+def test_each_side_is_an_address_or_a_command(words, sentence, capsys):
+    assert main(["ask", *words]) == 2 and sentence in capsys.readouterr().err
 
 
 def test_no_server_is_said_at_once(capsys):
@@ -166,11 +208,15 @@ def question(**changes):
 
 
 def test_the_time_holds_several_blocks_of_each_load():
-    window, starts = shape(question())
-    assert 3 <= window <= 30 and 8 <= starts <= 40
-    assert shape(question(seconds=60.0))[0] == 3.0, "no window is shorter than that"
-    longer = shape(question(seconds=3600.0))
-    assert longer[0] > window
+    plan = shape(question())
+    assert 3 <= plan.window_s <= 30 and 8 <= plan.starts <= 40 and plan.blocks == 1
+    assert shape(question(seconds=60.0)).window_s == 3.0, "no window is shorter than that"
+    assert shape(question(seconds=3600.0)).window_s > plan.window_s
+
+
+def test_where_servers_are_started_fewer_starts_hold_more_blocks():
+    slow = shape(question(start_seconds=120.0, at_once=1))
+    assert slow.starts < shape(question()).starts and slow.blocks > 1
 
 
 def test_a_profile_is_made_that_loads(tmp_path):
@@ -192,7 +238,7 @@ def test_the_words_say_what_would_turn_each_answer():
     near = Answer("chat", 16, inference.UNDECIDED, (1.03, 0.9, 1.2), more_minutes=6.2, **both)
     never = Answer("chat", 32, inference.UNDECIDED, (1.03, None, None))
     void = Answer("chat", 64, "not measured here", reasons=("spec: HTTP 500",), not_seen=("spec: its counters",))
-    text = "\n".join(ask_words.lines([yes, no, near, never, void]))
+    text = "\n".join(ask_words.lines([yes, no, near, never, void], started=False))
     for words in (
         "C=4 · chat: pays: 1.55 [1.50, 1.60] times the base's throughput (98% interval over 8 blocks)",
         "base -> spec: tokens/s 50.0 -> 78.0 · TTFT ms 40 -> 41 · TPOT ms 20.0 -> 12.5",
