@@ -127,6 +127,8 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     shutil.copytree(SOURCE, tree / "book", ignore=shutil.ignore_patterns("__pycache__", "_build", "_toc.yml"))
     shutil.copytree(paths.DATA / "reported", tree / "data" / "reported")
     shutil.copy(paths.DATA / "inference_summary.csv", tree / "data")  # the page on the method shows it
+    (tree / "data" / "prompts").mkdir()
+    shutil.copy(paths.DATA / "prompts" / "README.md", tree / "data" / "prompts")  # the guide quotes it
     shutil.copy(CONFIG, tree / CONFIG.name)
 
     runs = run_notebooks(folder, order)

@@ -1,8 +1,8 @@
 """A server with known times and acceptance that answers as an engine does, and keeps a record of what it really did.
 
     python mock_engine.py --port N [--ttft-s 0.3] [--step-s 0.02] [--yields 3,2,1,2] [--key K] [--no-metrics]
-Each answer has its first token after --ttft-s and then one step every --step-s; step i yields the i-th number of
 Each answer has its first token after --ttft-s and then a step every --step-s; step i yields the i-th number of
+--yields. GET /record says when each answer arrived, had its first and its last token, and how many it had, by
 its own clock: on a loaded machine a pause lasts longer than it was asked to, and this is the truth then.
 """
 
