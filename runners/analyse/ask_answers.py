@@ -50,6 +50,7 @@ class Answer:
     step_cost: Triple | None = None
     decode_speed_up: Triple | None = None
     drafted: int | None = None
+    capped_at: int | None = None  # the most requests that the servers run at once, where that is below C
     base: Speeds | None = None
     spec: Speeds | None = None
     more_minutes: float | None = None
@@ -116,6 +117,7 @@ def _answer(
         step_cost=step,
         decode_speed_up=faster,
         drafted=None if is_missing(row["drafted"]) else int(row["drafted"]),
+        capped_at=None if is_missing(row["capped_at"]) else int(row["capped_at"]),
         base=_speeds(base),
         spec=_speeds(spec),
         more_minutes=more,

@@ -49,6 +49,8 @@ def _lines(one: Answer) -> list[str]:
         return [head, *(f"  {reason}" for reason in one.reasons[:SHOWN])]
     text = [f"{head}: {interval(one.ratio)} times the base's throughput ({_basis(one)})"]
     text += [f"  {line}" for line in (_speeds(one), _acceptance(one), _why(one), turning(one)) if line]
+    if one.capped_at is not None:
+        text.append(f"  a server runs at most {one.capped_at} at once: the others of the {one.concurrency} wait")
     if one.reasons:
         text.append(f"  left out: {listed(one.reasons[:SHOWN])}")
     return text

@@ -31,7 +31,8 @@ def judged_row(context: CellContext, point: Point, place: Place, seen: Observati
 
 def measured_row(context: CellContext, point: Point, place: Place, seen: Observation, reasons: list[str]) -> CellRow:
     """The row of a cell that was measured: `ok` without a reason, `void` with one."""
-    counts, drafts, unseen = seen.counts, context.drafts, not_seen(seen)
+    counts, drafts = seen.counts, context.drafts
+    unseen = not_seen(seen, drafts)
     more: dict[str, Any] = {"not_seen": unseen} if unseen else {}
     return CellRow(
         **_identity(context, point, place),

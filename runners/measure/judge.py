@@ -55,13 +55,18 @@ def death_reason(seen: Observation) -> str | None:
     return death if seen.attached else f"the server died: {death}"
 
 
-def not_seen(seen: Observation) -> list[str]:
-    """What a server that is not ours did not show, so that no gate could judge it: in words, for its row."""
+def not_seen(seen: Observation, drafts: bool) -> list[str]:
+    """What a server that is not ours did not show, so that no gate could judge it: in words, for its row. drafts: it is
+    the one that speculates.
+    """
     if seen.unseen:
         return ["its counters (no /metrics): the accept length, and whether others used it meanwhile"]
-    if seen.attached and seen.running_peak is None:
-        return ["how many requests it ran at once"]
-    return []
+    if not seen.attached:
+        return []
+    found = ["how many requests it ran at once"] if seen.running_peak is None else []
+    if drafts and seen.counts.steps is None and not seen.counts.gauges:
+        found.append("how many drafted tokens it accepted (its /metrics has no such counts)")
+    return found
 
 
 def counter_reasons(seen: Observation, context: CellContext) -> list[str | None]:

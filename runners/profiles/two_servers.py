@@ -9,6 +9,7 @@ WINDOW_S = (3.0, 30.0)  # the shortest and longest window
 STARTS = (6, 40)  # the fewest and most visits that a campaign looks after: many looks ask more of each
 BLOCKS = 4  # most blocks of a start: more of them never make up for starts
 OVERHEAD_S = 0.7  # of a cell, beside its window and its ramp
+TIMEOUT_S = (60.0, 300.0)  # the shortest and longest wait for the next byte of an answer
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ def content(title: str, base: Side, spec: Side, asked: Question) -> dict[str, An
             },
         },
         "timing": timing,
+        # A server that hangs must not take all of the time.
+        "request_timeout_seconds": round(min(max(asked.seconds / 3, TIMEOUT_S[0]), TIMEOUT_S[1])),
         # Two servers at two batch sizes differ by numeric ties; another model differs from the start.
         "gates": {"equal_to_base_floor": 0.3, "check_neighbours": False},
     }

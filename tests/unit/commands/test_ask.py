@@ -236,7 +236,7 @@ def test_the_words_say_what_would_turn_each_answer():
     yes = Answer("chat", 4, inference.YES, (1.55, 1.5, 1.6), k=2, survival=(0.75, 0.25), **both)
     no = Answer("chat", 8, inference.NO, (0.8, 0.7, 0.9), **both)
     near = Answer("chat", 16, inference.UNDECIDED, (1.03, 0.9, 1.2), more_minutes=6.2, **both)
-    never = Answer("chat", 32, inference.UNDECIDED, (1.03, None, None))
+    never = Answer("chat", 32, inference.UNDECIDED, (1.03, None, None), capped_at=8)
     void = Answer("chat", 64, "not measured here", reasons=("spec: HTTP 500",), not_seen=("spec: its counters",))
     text = "\n".join(ask_words.lines([yes, no, near, never, void], started=False))
     for words in (
@@ -249,6 +249,7 @@ def test_the_words_say_what_would_turn_each_answer():
         "it would pay from 1.29 tokens a step on",
         "about 6 more minutes would decide it",
         "so near the margin of 3% that no measuring in sight decides it",
+        "a server runs at most 8 at once: the others of the 32 wait",
         "C=64 · chat: not measured\n  spec: HTTP 500",
         "The intervals hold for these two running servers",
         "Not seen: spec: its counters.",

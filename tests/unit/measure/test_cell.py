@@ -302,3 +302,15 @@ def test_counters_that_vanish_between_are_no_matter_of_where_a_server_is(tmp_pat
 def test_a_server_elsewhere_that_does_not_answer_any_more_is_not_called_dead(tmp_path):
     gone = "http://box:8000 does not answer any more"
     assert judge(seen(attached=True, server_cores=None, death=gone), context(tmp_path), POINT) == [gone]
+
+
+def test_what_a_server_elsewhere_shows_in_part_is_told(tmp_path):
+    shown = seen(attached=True, server_cores=None, counts=Counters(output_tokens=2 * TOKENS), running_peak=None)
+    row = cell.measured_row(drafting(tmp_path), POINT, PLACE, shown, []).as_json()
+    assert row["not_seen"] == [
+        "how many requests it ran at once",
+        "how many drafted tokens it accepted (its /metrics has no such counts)",
+    ]
+    assert "running_peak" in row and cell.measured_row(context(tmp_path), POINT, PLACE, shown, []).not_seen == [
+        "how many requests it ran at once"
+    ]
