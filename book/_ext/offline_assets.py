@@ -16,6 +16,7 @@ from sphinx.util import logging
 ASSET = "vega-offline.js"
 # The global `define` of require.js would send altair's script down another path, which fetches from the CDN.
 AMD = ("require.min.js", "require.js")
+UNUSED = (".map", ".po", ".mo", ".ttf")  # source maps, translations, fonts beside their .woff2
 log = logging.getLogger(__name__)
 
 
@@ -49,21 +50,26 @@ def write_asset(app: Sphinx) -> None:
     app.add_js_file(ASSET, priority=100)
 
 
-def slim_mathjax(app: Sphinx, failure: Exception | None) -> None:
-    """Keep of MathJax what pages load: one script, its fonts, and the TeX packages that it fetches when asked.
+def slim(app: Sphinx, failure: Exception | None) -> None:
+    """Take out what no page loads.
 
-    The whole is 24 MB: other input languages, other outputs, speech.
+    Of MathJax (24 MB: other input languages, other outputs, speech) one script stays, its fonts, and the TeX packages
+    that it fetches when asked. Of the theme go source maps, other languages, and the old format of its icon fonts.
     """
-    folder = Path(app.outdir) / "_static" / "mathjax"
-    if failure is not None or not folder.is_dir():
+    static = Path(app.outdir) / "_static"
+    if failure is not None or not static.is_dir():
         return
+    mathjax = static / "mathjax"
     kept = (Path(app.config.mathjax_path).name, "output/chtml/fonts", "input/tex/extensions")
-    for path in sorted(folder.rglob("*"), reverse=True):
-        place = path.relative_to(folder).as_posix()
-        if path.is_file() and not place.startswith(kept):
+    for path in sorted(static.rglob("*"), reverse=True):
+        if path.is_dir():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path.is_relative_to(mathjax):
+            if not path.relative_to(mathjax).as_posix().startswith(kept):
+                path.unlink()
+        elif path.suffix in UNUSED:
             path.unlink()
-        elif path.is_dir() and not any(path.iterdir()):
-            path.rmdir()
 
 
 def refuse_amd(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -77,5 +83,5 @@ def refuse_amd(app: Sphinx, pagename: str, templatename: str, context: dict, doc
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_asset)
     app.connect("html-page-context", refuse_amd, priority=900)
-    app.connect("build-finished", slim_mathjax, priority=900)  # after the files were copied
+    app.connect("build-finished", slim, priority=900)  # after the files were copied
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

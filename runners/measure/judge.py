@@ -79,8 +79,10 @@ def counter_reasons(seen: Observation, context: CellContext) -> list[str | None]
     # Only of an engine whose gauges are fresh: an idle SGLang may still report the last cell's number.
     if context.counts_in_metrics and (seen.before.running or seen.before.queued):
         not_empty = f"the queue was not empty before the cell: {seen.before.running or 0:.0f} running"
-    # What a server made for a request after the client had closed it: a step's tokens, or two.
-    cut = sum(r.role == CUT for r in seen.results) * 2 * ((context.chosen.k or 0) + 1)
+    # What a server made for a request after the client had closed it: a step's tokens, or two. Of a server that runs
+    # already nobody has said K, but its counts by position show it.
+    drafts = context.chosen.k or len(seen.counts.accepted_per_position or [])
+    cut = sum(r.role == CUT for r in seen.results) * 2 * (drafts + 1)
     return [seen.count_fault, not_empty, gates.counts_agree(seen.counts.output_tokens, seen.received_tokens, cut)]
 
 

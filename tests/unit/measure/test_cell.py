@@ -9,7 +9,7 @@ from runners.measure import cell, cell_key, observation
 from runners.measure.base_answers import BaseAnswers, Sample, Text
 from runners.measure.cell_context import CellContext
 from runners.measure.cell_key import Place
-from runners.measure.client import Loop, Result
+from runners.measure.client import CUT, Loop, Result
 from runners.measure.judge import compared, judge
 from runners.measure.ledger import Ledger
 from runners.measure.observation import Observation
@@ -105,6 +105,17 @@ def test_a_mute_server_is_a_stall_unless_it_died(tmp_path):
 
 def test_an_attached_servers_neighbours_are_not_judged(tmp_path):
     assert judge(seen(attached=True, neighbour_cores=2.0, server_cores=None), context(tmp_path), POINT) == []
+
+
+def test_what_a_cut_request_left_behind_is_no_other_user(tmp_path):
+    """Of an attached server nobody has said K: its counts by position say how much a step can yield."""
+    running = context(tmp_path)  # no K in its configuration
+    cut = [answer(role=CUT, output_tokens=None)] * 3
+    server = dataclasses.replace(COUNTS, output_tokens=2 * TOKENS + 3 * 2 * 4)
+    assert judge(seen(loop=loop(answer(), answer(), *cut), counts=server), running, POINT) == []
+    more = dataclasses.replace(server, output_tokens=3 * 2 * 4 + 3 * TOKENS)
+    reasons = judge(seen(loop=loop(answer(), answer(), *cut), counts=more), running, POINT)
+    assert any("the server counted" in reason for reason in reasons)
 
 
 TIED = [Compared("p", 90, 90)] * 4 + [Compared("p", 45, 90)] * 12
