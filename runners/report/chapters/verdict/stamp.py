@@ -31,7 +31,8 @@ def _machine(runs: str | Path, profile: str) -> str:
         if path.is_file():
             hardware = files.read_json(path, dict, "measure that configuration again").get("hardware", {})
             cpu, cores = hardware.get("cpu", "an unknown processor"), hardware.get("cores", "?")
-            gpus = pd.Series([str(g.get("name", g)) for g in hardware.get("gpus", [])], dtype=str).value_counts()
+            found = [str(g.get("name", g) if isinstance(g, dict) else g) for g in hardware.get("gpus", [])]
+            gpus = pd.Series(found, dtype=str).value_counts()
             cards = [f"{n} x {name}" for name, n in gpus.items()]
             return listed([f"{cores} cores of {cpu}", *cards])
     return "an unknown machine"
