@@ -9,7 +9,7 @@ from typing import Any
 from runners.core.errors import UserError
 
 HEADER_LIMIT = 100_000_000  # bytes; safetensors itself refuses a longer header
-PICKLES = ("*.bin", "*.pt", "*.pth")  # not read: to load one runs whatever code it holds
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle")  # not read: loading one runs the code it holds
 LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
 LAYER_CONFIG = "transformer_layer_config"  # where speculators keeps what describes a drafter's layer
 # Where a multimodal wrapper keeps the language model's part.
@@ -49,6 +49,23 @@ def read(folder: Path) -> Checkpoint:
         raise UserError(f"{folder} has no weights; a model is a folder with config.json and safetensors files.")
     files = {name: path for path, header in headers.items() for name in header}
     return Checkpoint(folder, config, tensors, files, pickles)
+
+
+def refuse_pickles(place: Path, what: str) -> None:
+    """UserError for weights that are pickles alone: whatever loads one, an engine too, may run the code in it.
+
+    place: a model's folder or file. A pickle beside `model*.safetensors` is loaded by nobody, and may stay.
+    """
+    files = [place] if place.is_file() else [*place.glob("*")]
+    pickles = sorted(p.name for p in files if any(p.match(end) for end in PICKLES))
+    weights = [p for p in files if p.suffix in (".safetensors", ".gguf")]
+    # transformers looks for these two names alone, whatever else lies there.
+    decoy = any(n.startswith("pytorch_model") for n in pickles) and not any(p.name.startswith("model") for p in weights)
+    if pickles and (not weights or decoy):
+        raise UserError(
+            f"The weights of the {what} in {place} are pickles ({pickles[0]}), which may hold code that runs when they "
+            "are loaded; convert them to safetensors, or take a copy that has them."
+        )
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from runners.core.checkpoint import Checkpoint, aux_layer_ids, rope_base, rope_scaling
+from runners.core.checkpoint import Checkpoint, aux_layer_ids, refuse_pickles, rope_base, rope_scaling
 from runners.core.errors import UserError
 from runners.core.progress import Progress, quiet
 from runners.drafter import compatibility, packed_sequences
@@ -38,6 +38,7 @@ def what_if(target: Checkpoint, head: Layout, k: int, say: Progress) -> tuple[Al
     if reason:
         return {}, reason
     try:
+        refuse_pickles(target.folder, "target")
         with tempfile.TemporaryDirectory() as work:
             return _replays(target, head, k, Path(work), say), ""
     except UserError as error:

@@ -5,16 +5,17 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from runners.core import locks
+from runners.core import checkpoint, locks
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
 from runners.serve import scripts
 
 
 def must_exist(path: str | Path, what: str, profile: Profile) -> None:
-    """UserError when a path that the profile names does not exist here."""
+    """UserError when a path that the profile names does not exist here, or holds pickles in place of weights."""
     if not Path(path).exists():
         raise UserError(f"The {what} is not at {path}; put it there or set its path in profile {profile.name}.")
+    checkpoint.refuse_pickles(Path(path), what)
 
 
 def make_once(path: Path, argv: Callable[[Path], list[str]], what: str) -> Path:
