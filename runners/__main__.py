@@ -8,6 +8,7 @@ import sys
 from typing import NamedTuple
 
 from runners import __version__
+from runners.core import secrets, terminal
 from runners.core.errors import UserError
 
 # What a full disk or a wrong path raises. Any other OSError is a defect of ours and keeps its traceback.
@@ -124,6 +125,8 @@ def main(argv: list[str] | None = None) -> int:
     if words[0] not in BY_NAME:
         print(f"error: '{words[0]}' is not a command; use one of {', '.join(BY_NAME)}", file=sys.stderr)
         return 2
+    secrets.learn_words(words)
+    terminal.guard()
     # SIGTERM is handled like Ctrl-C, so that every server that was started is stopped first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # a closed terminal too, but not under nohup

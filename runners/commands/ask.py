@@ -57,7 +57,7 @@ def ask(args: argparse.Namespace) -> int:
     title = f"does speculation pay? {engine(question.engine).title}, {question.target}"
     with _place(args.keep) as (file, runs):
         text = yaml.safe_dump(content(title, found.base.side, found.spec.side, question), sort_keys=False)
-        write_atomic(file, text.encode())
+        write_atomic(file, text.encode(), hide=False)  # what is measured must be asked with its own headers
         try:
             profile = load(str(file))
         except UserError:

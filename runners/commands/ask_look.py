@@ -1,13 +1,12 @@
 """Looking at the two servers of `specverdict ask`: each is found, or started once, and asked for one answer."""
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
 from runners.commands import ask_commands, ask_servers
 from runners.commands.ask_servers import Asked, Servers
-from runners.core import paths, redact
+from runners.core import paths, secrets
 from runners.core.errors import UserError
 from runners.core.validation import validated
 from runners.engines.registry import engine
@@ -26,6 +25,8 @@ def look(args: argparse.Namespace) -> Servers:
     common, temperature = _common_fields(args.body)
     for name in (BASE, SPEC):
         _refuse_wrong_options(name, args)
+    if args.keep:
+        _refuse_secrets(args)
     if args.base_command and args.spec_command and (args.api_key_env or args.header):
         raise UserError("--api-key-env and --header go with the address of a server; leave them out.")
     found = {name: _look(name, args, common) for name in (BASE, SPEC)}
@@ -67,8 +68,6 @@ def _look(name: str, args: argparse.Namespace, common: dict[str, Any]) -> Asked:
 def _at_address(name: str, args: argparse.Namespace, common: dict[str, Any]) -> Asked:
     """Who answers at --base or --spec, and its answer to one request."""
     headers, own = dict(args.header), getattr(args, f"{name}_body")
-    if args.keep:
-        _refuse_secrets(headers)
     address = getattr(args, name)
     given = {"url": address if "://" in address else f"http://{address}", "api_key_env": args.api_key_env}
     attach = validated(Attach, given | {"headers": headers, "body": own}, f"--{name}", "the address")
@@ -104,11 +103,15 @@ def _side(name: str, args: argparse.Namespace, identity: Identity, where: str, p
     )
 
 
-def _refuse_secrets(headers: dict[str, str]) -> None:
+def _refuse_secrets(args: argparse.Namespace) -> None:
     """A profile that is kept holds no secret."""
-    for name, value in headers.items():
-        secret = re.fullmatch(r"authorization|cookie", name, re.IGNORECASE) or redact.SECRET.search(name)
-        if secret and "${" not in value:
+    for name, value in args.header:
+        if secrets.is_name(name) and "${" not in value:
             raise UserError(
                 f"--keep writes header {name} into a profile: give its value as ${{VARIABLE}}, or use --api-key-env."
             )
+    for option in ("body", "base_body", "spec_body", "base_command", "spec_command"):
+        given = getattr(args, option)
+        if secrets.hidden(given, option) != given:
+            told = option.replace("_", "-")
+            raise UserError(f"--keep writes --{told} into a profile, and it holds a secret: leave --keep out.")

@@ -32,7 +32,7 @@ def write(name: str, target: str | None = None, drafter: str | None = None, pyth
     place = paths.PROFILES / f"{name}.yaml"
     if place.exists():
         raise UserError(f"{place.name} exists already; choose another name or edit it.")
-    place.write_text(text(name, target, drafter, pythons or ["python3"]))
+    files.write_text(place, text(name, target, drafter, pythons or ["python3"]))
     try:
         load(name)
     except UserError:

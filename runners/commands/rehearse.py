@@ -15,7 +15,7 @@ import yaml
 
 from runners.analyse import reported
 from runners.commands import arguments, run_report
-from runners.core import paths
+from runners.core import files, paths, secrets
 from runners.core.errors import UserError
 from runners.core.paths import SCRIPTS
 from runners.engines.engine import StandIn
@@ -74,7 +74,7 @@ def write(profile: Profile, faults: bool = False) -> Path:
     content |= {"stall_seconds": 20, "request_timeout_seconds": 20, "training": None}
     content["timing"] = {"start_seconds": dict.fromkeys(content["engines"], 4.0), "stream_tokens_per_second": {}}
     place = FOLDER / f"{content['name']}.yaml"
-    place.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    files.write_text(place, yaml.safe_dump(secrets.hidden(content), sort_keys=False, allow_unicode=True))
     return place
 
 
@@ -82,7 +82,7 @@ def _folder(name: str) -> Path:
     """A small folder in place of the real weights."""
     place = FOLDER / "files" / name
     place.mkdir(parents=True, exist_ok=True)
-    (place / "config.json").write_text('{"model_type": "stand-in"}\n')
+    files.write_text(place / "config.json", '{"model_type": "stand-in"}\n')
     return place
 
 

@@ -231,7 +231,7 @@ def _write_timing(run: ReportRun, wall_s: float, line: ProgressLine) -> None:
         "preset": run.preset,
         "spans_s": dict(spent),
     }
-    (run.folder / f"report-{run.preset}.json").write_text(json.dumps(timing, indent=1) + "\n")
+    files.write_text(run.folder / f"report-{run.preset}.json", json.dumps(timing, indent=1) + "\n")
 
 
 def _print_result(run: ReportRun) -> None:

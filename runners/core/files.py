@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 import yaml
 
+from runners.core import secrets
 from runners.core.errors import UserError
 
 Row = dict[str, Any]
 Content = TypeVar("Content", dict[str, Any], list[Any])
+BINARY = (".parquet", ".gz", ".png")  # compressed: what is written there is masked before
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -86,8 +88,13 @@ def read_json(path: Path, kind: type[Content], advice: str) -> Content:
     return content
 
 
-def write_atomic(path: Path, content: bytes) -> None:
-    """Replace a file as a whole. When that fails (a full disk), the old file is left as it was."""
+def write_atomic(path: Path, content: bytes, hide: bool = True) -> None:
+    """Replace a file as a whole. When that fails (a full disk), the old file is left as it was.
+
+    hide: mask secrets; not in a file that only this process reads back.
+    """
+    if hide and path.suffix not in BINARY:
+        content = secrets.masked_bytes(content)
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,6 +110,11 @@ def write_atomic(path: Path, content: bytes) -> None:
         raise UserError(
             f"{path} could not be written ({error.strerror}); finished cells are kept, run again."
         ) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """`write_atomic` of a text, in UTF-8."""
+    write_atomic(path, text.encode("utf-8", errors="surrogateescape"))
 
 
 def json_lines(path: Path) -> list[tuple[str, Row]]:

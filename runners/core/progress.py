@@ -12,22 +12,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from runners.core import secrets
+
 VARIABLE = "SPECVERDICT_EVENTS"
 Progress = Callable[[str], None]  # takes one line of text, as `say` does
 
 
 def emit(kind: str, **facts: Any) -> None:
-    """Append one event; kinds: say, span, cell, campaign.
+    """Append one event, secrets masked; kinds: say, span, cell, campaign.
 
     Without an event file, the text of a `say` goes to standard error.
     """
     path = os.environ.get(VARIABLE)
     if path:
-        line = json.dumps({"kind": kind, "at": time.time()} | facts)
+        line = secrets.masked(json.dumps({"kind": kind, "at": time.time()} | facts))
         with open(path, "a") as handle:  # one short write: lines of several processes do not mix
             handle.write(line + "\n")
     elif kind == "say":
-        print(facts["text"], file=sys.stderr, flush=True)
+        print(secrets.masked(facts["text"]), file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:

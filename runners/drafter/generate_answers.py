@@ -15,6 +15,7 @@ from typing import TextIO
 import httpx
 import pandas as pd
 
+from runners.core import secrets
 from runners.core.errors import UserError
 from runners.core.progress import Progress
 from runners.drafter.corpus import CorpusPrompt
@@ -89,7 +90,7 @@ async def _generate(
             nonlocal done, tokens
             for index, prompt in waiting:
                 row = await _answer(client, index, prompt, training)
-                out.write(json.dumps(row) + "\n")
+                out.write(secrets.masked(json.dumps(row)) + "\n")
                 out.flush()
                 done += 1
                 tokens += len(row["answer_tokens"])

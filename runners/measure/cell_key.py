@@ -73,8 +73,9 @@ def settings_facts(profile: Profile, configuration: str, point: Point, preset: s
         "configuration": configuration,
         "engine": chosen.engine,
         "engine_version": spec.version,
-        "argv": redact.without_home(" ".join(map(neutral_word, line.argv[1:]))),
-        "env": line.env,
+        # Without secrets: another key is not another setting.
+        "argv": redact.without_home(" ".join(map(neutral_word, redact.masked_argv(line.argv)[1:]))),
+        "env": redact.masked(line.env),
         "prompts": prompt_files.load(point.workload, profile.workload.prompt_files).sha256,
         "attach": _address(chosen.attach),
         "target": profile.target.file_sha256 or profile.target.path or profile.target.name,

@@ -19,7 +19,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from runners.core import redact
+from runners.core import redact, secrets
 from runners.measure import token_times
 from runners.measure.token_times import Stamped
 from runners.serve.attached_server import KEY_WANTED, NO_KEY
@@ -165,7 +165,7 @@ async def stream(
     try:
         async with client.stream("POST", "/v1/chat/completions", json=request) as response:
             if response.status_code != 200:
-                body = (await response.aread())[:300].decode(errors="replace")
+                body = (await response.aread())[:4096].decode(errors="replace")
                 result.error = refused(response.status_code, body, client.headers)
                 return
             async for chunk in response.aiter_raw():
@@ -187,12 +187,14 @@ async def stream(
 
 
 def refused(status: int, text: str, headers: Mapping[str, str]) -> str:
-    """The error of a request that was refused, without the values of our own headers, which the server may repeat."""
+    """The error of a request that was refused: what the server says, without our own headers' values, which it may
+    repeat; cut after those are out, since half a secret would not be known.
+    """
     for name, value in headers.items():
         if name.lower() not in _USUAL_HEADERS:
             text = redact.without_words(text, value.split())
     wanted = f" ({KEY_WANTED})" if status in NO_KEY else ""
-    return f"HTTP {status}{wanted}: {text}"
+    return f"HTTP {status}{wanted}: {secrets.masked(text)[:300]}"
 
 
 def _has_token(head: bytes) -> bool:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from runners.core import files
+from runners.core import files, secrets
 from runners.core.errors import UserError
 from runners.core.files import json_lines, write_atomic
 from runners.measure import cell_row
@@ -56,6 +56,11 @@ def ledger_lines(path: Path) -> list[dict[str, Any]]:
 
 def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+
+
+def _masked(row: dict[str, Any]) -> dict[str, Any]:
+    """A request's row without secrets: a server may repeat one in its answer. (Parquet is masked by its values.)"""
+    return row | {name: secrets.masked(row[name]) for name in ("text", "error", "finish_reason") if row[name]}
 
 
 class Ledger:
@@ -104,7 +109,7 @@ class Ledger:
 
     def _append_requests(self, key: str, attempt: int, results: list[Result]) -> None:
         path = self.folder / "requests.parquet"
-        rows = [{"key": key, "attempt": attempt} | dataclasses.asdict(r) for r in results]
+        rows = [{"key": key, "attempt": attempt} | _masked(dataclasses.asdict(r)) for r in results]
         new = pa.Table.from_pylist(rows, schema=REQUEST_SCHEMA)
         if path.is_file():
             old = pq.read_table(path)

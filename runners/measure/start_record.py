@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from runners.core import progress, provenance, redact
+from runners.core import progress, provenance, redact, secrets
 from runners.core.files import write_atomic
 from runners.measure.cell_context import CellContext
 from runners.readers.trim_log import trim_log
@@ -48,7 +48,8 @@ def keep_log(log: Path, context: CellContext) -> None:
     """server.log gains this start's log, trimmed: the line behind a void cell must not be lost to a later start."""
     if not log.is_file():
         return
-    text = trim_log(redact.without_home(log.read_text(errors="replace")), context.reader)
+    # Masked before it is trimmed: of a secret that a cut divides neither part would be known.
+    text = trim_log(redact.without_home(secrets.masked(log.read_text(errors="replace"))), context.reader)
     path = context.ledger.folder / "server.log"
     earlier = path.read_text() if path.is_file() else ""
     write_atomic(path, f"{earlier}=== start of {provenance.now()} ===\n{text}".encode())

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from runners.core import files, paths
+from runners.core import files, paths, secrets
 from runners.core.errors import UserError
 from runners.core.validation import validated
 from runners.profiles import prompt_files, sweep
@@ -27,6 +27,7 @@ def load(name: str) -> Profile:
     if not path.is_file():
         raise UserError(f"No profile '{name}'; give one of {', '.join(names())}, or the path of a YAML file.")
     content = files.read_yaml(path, f"Profile {path.name}")
+    secrets.learn_from(content)  # before anything can quote it
     content.setdefault("name", path.stem)
     _rename_former_keys(content)
     if content.get("extends") is not None:  # a profile written back says null

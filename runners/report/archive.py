@@ -1,7 +1,8 @@
 """One file to share a result: `specverdict share` packs a profile's runs, `make book RUNS=FILE` reads them.
 
-An archive holds <profile>/... as data/runs does, and the profile itself as <profile>/profile.yaml. Nothing in it is
-executed when it is read: notebooks in it are shown, not run.
+An archive holds <profile>/... as data/runs does, and the profile itself as <profile>/profile.yaml, without secrets.
+Nothing in it is executed when it is read. It holds no notebooks, and those in an archive of an earlier release are not
+shown: the book's pages are executed again, from our own notebooks on its data.
 """
 
 import contextlib
@@ -14,12 +15,14 @@ from pathlib import Path
 
 import yaml
 
-from runners.core import paths
+from runners.core import paths, secrets
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
 
 ENDING = ".tar.gz"
 KEPT = (".jsonl", ".json", ".parquet", ".log", ".csv", ".ipynb", ".yaml")
+PACKED = tuple(ending for ending in KEPT if ending != ".ipynb")
+TEXTS = (".jsonl", ".json", ".log", ".csv", ".yaml")
 LIMIT_BYTES = 2_000_000_000  # unpacked; a set of runs is never so large, a zip bomb may be
 
 
@@ -38,15 +41,15 @@ def share(profile: Profile, runs: Path, out: Path) -> Path:
     if not is_archive(out):
         raise UserError(f"{out} does not end in {ENDING}; name the archive so.")
     part = out.with_name(out.name + ".part")
-    definition = yaml.safe_dump(profile.model_dump(mode="json"), sort_keys=False).encode()
+    definition = yaml.safe_dump(secrets.hidden(profile.model_dump(mode="json")), sort_keys=False).encode()
     try:
         with tarfile.open(part, "w:gz") as archive:
-            info = tarfile.TarInfo(f"{profile.name}/profile.yaml")
-            info.size = len(definition)
-            archive.addfile(info, io.BytesIO(definition))
+            _add(archive, tarfile.TarInfo(f"{profile.name}/profile.yaml"), definition)
             for path in sorted(source.rglob("*")):
-                if path.is_file() and path.suffix in KEPT and path.name != "profile.yaml":
-                    archive.add(path, f"{profile.name}/{path.relative_to(source)}", filter=_nameless)
+                if path.is_file() and path.suffix in PACKED and path.name != "profile.yaml":
+                    info = tarfile.TarInfo(f"{profile.name}/{path.relative_to(source)}")
+                    info.mtime = int(path.stat().st_mtime)
+                    _add(archive, info, path.read_bytes(), path.suffix in TEXTS)
         part.replace(out)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -55,11 +58,13 @@ def share(profile: Profile, runs: Path, out: Path) -> Path:
     return out
 
 
-def _nameless(info: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Leave out who packed it: readers of a shared file need not know."""
+def _add(archive: tarfile.TarFile, info: tarfile.TarInfo, content: bytes, text: bool = True) -> None:
+    """Add a file, a text masked, without who packed it: readers of a shared file need not know."""
+    content = secrets.masked_bytes(content) if text else content
     info.uid = info.gid = 0
     info.uname = info.gname = ""
-    return info
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
 
 
 def unpack(archive: Path) -> Path:

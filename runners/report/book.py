@@ -102,7 +102,7 @@ def hide_code(notebook: Path) -> None:
         tags = cell["metadata"].get("tags", [])
         if {"injected-parameters", "parameters", "hide-input"} & set(tags):
             cell["metadata"]["tags"] = [t for t in tags if t not in ("hide-input", "remove-input")] + ["remove-input"]
-    notebook.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    files.write_text(notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def title_run(notebook: Path) -> None:
@@ -110,7 +110,7 @@ def title_run(notebook: Path) -> None:
     text = notebook.read_text(encoding="utf-8")
     title = f"# Run: {notebook.stem.removeprefix('run_')}"
     text = text.replace("# Run a campaign", title, 1).replace("# Run one configuration", title, 1)
-    notebook.write_text(text, encoding="utf-8")
+    files.write_text(notebook, text)
 
 
 def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] = ()) -> Path:
@@ -143,7 +143,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
         mark_simulated(tree, pages)
     for chapter in (tree / "book").glob("*.md"):
         text = chapter.read_text(encoding="utf-8")
-        chapter.write_text(NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text), encoding="utf-8")
+        files.write_text(chapter, NOTEBOOKS.sub(f"data/runs/{profile}/notebooks/", text))
 
     for page, source, name in unglued(tree / "book", pages):
         raise UserError(
@@ -151,7 +151,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
             f"run that notebook again: make report PROFILE={profile}"
         )
     toc = yaml.safe_dump(contents(profile, runs), sort_keys=False, allow_unicode=True)
-    (tree / "book" / "_toc.yml").write_text(toc, encoding="utf-8")
+    files.write_text(tree / "book" / "_toc.yml", toc)
     return tree
 
 
@@ -182,12 +182,12 @@ def mark_simulated(tree: Path, notebooks: Path) -> None:
     config = yaml.safe_load(settings.read_text(encoding="utf-8"))
     theme = config.setdefault("sphinx", {}).setdefault("config", {}).setdefault("html_theme_options", {})
     theme["announcement"] = SIMULATED
-    settings.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    files.write_text(settings, yaml.safe_dump(config, sort_keys=False))
     for path in notebooks.glob("*.ipynb"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         line = {"cell_type": "markdown", "id": "simulated", "metadata": {}, "source": [f"**{SIMULATED}**"]}
         notebook["cells"].insert(1, line)
-        path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+        files.write_text(path, json.dumps(notebook, indent=1))
 
 
 def build(runs_root: Path, profile: str, out: Path) -> Path:
@@ -208,7 +208,7 @@ def build(runs_root: Path, profile: str, out: Path) -> Path:
     with progress.span("book"):
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=tree)
     log = out / "book.log"
-    log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    files.write_text(log, done.stdout + done.stderr)
     index = out / "_build" / "html" / "index.html"
     if done.returncode != 0 or not index.is_file():
         raise UserError(f"the book was not built ({log}): {first_faults(done.stdout + done.stderr, tree)}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from runners.analyse.verdict import decide
 from runners.claims import check
-from runners.core import paths
+from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.profiles.profile import Profile
 from runners.report import pictures
@@ -33,7 +33,7 @@ def write(profile: Profile, runs: Path) -> int:
     """Write README.md and its picture from a profile's verdict. Returns the command's exit status."""
     if profile.simulated:
         raise UserError(f"{profile.name} is a rehearsal: simulated figures never enter the README.")
-    README.write_text(with_section(README.read_text(), section(profile, runs)))
+    files.write_text(README, with_section(README.read_text(), section(profile, runs)))
     pictures.grid(runs, profile.name, PICTURE)
     print(f"README.md and {PICTURE.relative_to(paths.ROOT)} say what {profile.name}'s verdict says")
     return 0

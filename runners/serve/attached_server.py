@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 
+from runners.core import secrets
 from runners.core.errors import UserError
 from runners.core.progress import Progress, quiet
 from runners.profiles.attach import Attach
@@ -72,6 +73,7 @@ def request_headers(attach: Attach | None) -> dict[str, str]:
     if attach is None:
         return {}
     found = {name: _VARIABLE.sub(lambda m: _variable(m[1]), value) for name, value in attach.headers.items()}
+    secrets.learn_from(attach.headers)
     if attach.api_key_env is not None:
         found["Authorization"] = f"Bearer {_variable(attach.api_key_env)}"
     return found
@@ -81,6 +83,7 @@ def _variable(name: str) -> str:
     value = os.environ.get(name, "").strip()
     if not value:
         raise UserError(f"The environment variable {name} must hold the server's key and is not set; export it.")
+    secrets.learn(value)  # whatever the variable's name is
     return value
 
 

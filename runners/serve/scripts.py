@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from runners.core import secrets
 from runners.core.errors import UserError
 from runners.core.paths import SCRIPTS
 from runners.core.progress import Progress, quiet
@@ -46,7 +47,7 @@ def run(argv: Words, failed: str, progress: Progress = quiet, seconds: float | N
             if limit:
                 limit.cancel()
     if child.returncode != 0:
-        raise UserError(f"{failed} Its last line: {last[:300]}")
+        raise UserError(f"{failed} Its last line: {secrets.masked(last)[:300]}")
 
 
 def run_script(name: str, words: Words, progress: Progress, environment: str = "reference") -> None:

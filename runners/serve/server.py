@@ -1,5 +1,6 @@
 """Start a server, wait until it answers, and bring its whole process group down when the context ends."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runners.core import secrets
 from runners.core.errors import UserError
 from runners.core.progress import Progress, quiet
 from runners.serve.server_process import Launch, LaunchedServer
@@ -29,7 +31,9 @@ def serve(launch: Launch, progress: Progress = quiet) -> Iterator[LaunchedServer
     if launch.cwd is not None and not launch.cwd.is_dir():
         raise UserError(f"{launch.name}: its working folder {launch.cwd} does not exist; make it or name another.")
     env = {k: os.environ[k] for k in INHERITED if k in os.environ} | launch.env
-    flags = ["--log", str(launch.log_path.absolute()), "--grace", str(launch.grace_seconds), "--"]
+    hidden = _secrets_of(launch)
+    flags = ["--log", str(launch.log_path.absolute()), "--grace", str(launch.grace_seconds)]
+    flags += ["--masked", "--"] if hidden else ["--"]
     guardian = subprocess.Popen(
         # -I: isolated from the engine's variables, a PYTHONPATH among them.
         [sys.executable, "-I", str(GUARDIAN), *flags, *launch.argv],
@@ -40,6 +44,7 @@ def serve(launch: Launch, progress: Progress = quiet) -> Iterator[LaunchedServer
         start_new_session=True,  # Ctrl-C reaches us, not the guardian; our end of its input then closes
     )
     try:
+        _hand_over(hidden, guardian)
         server = LaunchedServer(launch, guardian)
     except BaseException:
         if guardian.stdin:
@@ -51,3 +56,18 @@ def serve(launch: Launch, progress: Progress = quiet) -> Iterator[LaunchedServer
     finally:
         # A second Ctrl-C must not interrupt the bringing down: the guardian goes on without us.
         server.bring_down(progress)
+
+
+def _secrets_of(launch: Launch) -> list[str]:
+    """What the engine is given that must not stand in its log, in every spelling."""
+    secrets.learn_words(launch.argv)
+    secrets.learn_from(launch.env)
+    given = "\n".join([*launch.argv, *launch.env.values()])
+    return list(secrets.known()) if secrets.masked(given) != given else []
+
+
+def _hand_over(hidden: list[str], guardian: "subprocess.Popen[bytes]") -> None:
+    """By its input: its environment is the one that the engine gets."""
+    if hidden and guardian.stdin:
+        guardian.stdin.write(json.dumps(hidden).encode() + b"\n")
+        guardian.stdin.flush()

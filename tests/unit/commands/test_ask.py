@@ -160,6 +160,10 @@ MODELS = {"data": [{"id": "m", "owned_by": "vllm"}]}
         (["--body", '{"temperature": "hot"}'], "`temperature` must be a number >= 0"),
         (["--spec-body", '{"temperature": 1}'], "--spec-body: `temperature` is not set here"),
         (["--keep", "x", "--header", "X-Api-Key: hush"], "--keep writes header X-Api-Key into a profile"),
+        (
+            ["--keep", "x", "--body", '{"api_key": "hush"}'],
+            "--keep writes --body into a profile, and it holds a secret",
+        ),
         (["--api-key-env", "NOT_SET_HERE"], "environment variable NOT_SET_HERE must hold the server's key"),
         (["--header", "X-Team: ${NOT_SET_HERE}"], "environment variable NOT_SET_HERE"),
     ],

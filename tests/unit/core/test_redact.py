@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.core import paths, redact
+from runners.core import paths, redact, secrets
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "API_KEY", "my-secret", "DB_PASSWORD", "PASSWD", "AWS_CREDENTIALS"])
@@ -38,3 +38,13 @@ def test_folders_are_named(monkeypatch, tmp_path):
 def test_a_key_that_an_answer_repeats_is_taken_out():
     found = redact.without_words("Bearer sk-12345678 is wrong", ["Bearer", "sk-12345678"])
     assert found == "Bearer (not shown) is wrong"
+
+
+def test_a_command_is_masked_by_value_too(monkeypatch):
+    monkeypatch.setattr(secrets, "_learnt", {})
+    secrets.learn("planted-value-5")
+    argv = ["serve", "--config", '{"key": "planted-value-5"}', "--a=planted-value-5", "--api-key", "short"]
+    assert redact.masked_argv(argv) == [
+        *("serve", "--config", '{"key": "(not shown)"}', "--a=(not shown)", "--api-key", "(not shown)"),
+    ]
+    assert redact.masked({"PLAIN": "planted-value-5", "LANG": "C"}) == {"PLAIN": "(not shown)", "LANG": "C"}

@@ -64,3 +64,49 @@ def test_everything_ends_when_its_input_closes(guard):
     child.stdin.close()
     assert child.wait(WAIT_S) == 0
     assert not any(psutil.pid_exists(pid) for pid in below)
+
+
+SECRET = "planted-secret-1"
+
+
+def test_what_an_engine_prints_of_its_secrets_is_not_in_its_log(tmp_path):
+    log = tmp_path / "log"
+    argv = [sys.executable, "-I", str(server.GUARDIAN), "--masked", "--log", str(log), "--grace", "0.3", "--"]
+    # In one piece, in two, at the very end of what it prints, and by a process that outlives the leader.
+    begin, end = SECRET[:7], SECRET[7:]
+    says = f"echo key={SECRET}; printf 'in {begin}'; sleep 0.3; echo {end} two;"
+    says += f" (trap '' TERM; sleep 0.2; printf {SECRET}) & exit 4"
+    with subprocess.Popen([*argv, "/bin/sh", "-c", says], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdin.write(json.dumps([SECRET, "another-one"]).encode() + b"\n")
+        child.stdin.flush()
+        events = [json.loads(child.stdout.readline()) for _ in range(2)]
+        assert events[1] == {"ended": 4}
+        assert log.read_text().startswith("key=(not shown)\nin (not shown) two\n"), "all, once the end is reported"
+        assert child.wait(WAIT_S) == 0
+    assert SECRET not in log.read_text()
+
+
+def masked(tmp_path, words, *pieces):
+    place = tmp_path / "masked"
+    place.unlink(missing_ok=True)
+    log = supervisor.MaskedLog(str(place), [w.encode() for w in words])
+    for piece in pieces:
+        log.write(piece.encode())
+    before = place.read_bytes().decode()
+    log.end()
+    return before, place.read_bytes().decode()
+
+
+def test_words_are_left_out_however_they_come(tmp_path):
+    whole = "a secret-abcd b secret-abcdefgh c"
+    wanted = "a (not shown) b (not shown) c"
+    words = ["secret-abcd", "secret-abcdefgh", "cd b sec"]
+    assert masked(tmp_path, words[:2], whole)[1] == wanted
+    for at in range(len(whole)):
+        assert masked(tmp_path, words[:2], whole[:at], whole[at:])[1] == wanted, at
+        assert "secret-abcd" not in masked(tmp_path, words, whole[:at], whole[at:])[1], at
+    assert masked(tmp_path, words[:2], *whole)[1] == wanted
+
+
+def test_only_what_may_begin_a_word_waits(tmp_path):
+    assert masked(tmp_path, ["secret-1"], "50%\r", "sec") == ("50%\r", "50%\rsec")
