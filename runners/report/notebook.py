@@ -1,29 +1,53 @@
 """What every notebook does alike: set up, show sentences and tables, take one row as an example, glue figures."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import altair as alt
 import pandas as pd
+from IPython import get_ipython
 from IPython.display import HTML, Markdown, display
 from myst_nb import glue
 
+from runners.core import secrets
 from runners.core.format import NOT_MEASURED
-from runners.report import book, tables
+from runners.report import book, markdown, tables
 from runners.report.charts import style
 
 EMPTY = f"{NOT_MEASURED.capitalize()}."
 
 
 def set_up() -> None:
-    """Show the cells of a table in full, and draw every chart in the report's theme."""
+    """Show tables in full, draw every chart in the report's theme, and let no secret into this notebook."""
     pd.set_option("display.max_colwidth", None, "display.max_rows", None, "display.max_columns", None)
     alt.theme.enable(style.THEME)
+    alt.renderers.enable(style.THEME)
+    _mask_outputs()
+
+
+class _Masked:
+    """Packs a kernel's messages (outputs, errors) without secrets: whoever executes a notebook writes what they hold.
+
+    pack: content -> JSON as bytes (jupyter_client.session.Session.pack).
+    """
+
+    def __init__(self, pack: Callable[[Any], bytes]):
+        self._pack = pack
+
+    def __call__(self, content: Any) -> bytes:
+        return secrets.masked_bytes(self._pack(content))
+
+
+def _mask_outputs() -> None:
+    """Idempotent: the book's pages share a kernel. Nothing outside of one."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    if kernel is not None and not isinstance(kernel.session.pack, _Masked):
+        kernel.session.pack = _Masked(kernel.session.pack)
 
 
 def show(text: str) -> None:
-    """Show a text as Markdown. Text that came from outside is escaped by the chapter that puts it in a sentence."""
-    display(Markdown(text))
+    """Show a text as Markdown, without HTML: some of its words may be a server's, or another person's profile's."""
+    display(Markdown(markdown.tagless(text)))
 
 
 def show_mark(mark: str) -> None:

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from chromium import CHROMIUM, browser
 
 from runners.core import paths
 from runners.core.errors import UserError
@@ -19,41 +19,11 @@ from runners.report import book
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-]
 # What a browser fetches by itself. An ordinary <a> to a cited page is the reader's own choice.
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "embed": "src"}
 CHART = re.compile(r'id="(altair-viz-[0-9a-f]{32})"')
 # Another runs folder than the published one can be looked at: a fresh measurement, or a stand-in.
 RUNS = paths.runs_root(os.environ.get("SPECVERDICT_BOOK_RUNS", "published"))
-
-
-def browser(page: Path, profile: Path, *arguments: str, seconds: float = 120) -> str:
-    """The page's document after its scripts ran, with no host name resolvable."""
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=20000", *arguments]
-    # Its own session: chromium's helpers must not outlive a test that ran into the time limit.
-    with subprocess.Popen(
-        [*command, "--dump-dom", page.as_uri()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            return process.communicate(timeout=seconds)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
 
 
 class Resources(HTMLParser):

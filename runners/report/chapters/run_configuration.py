@@ -50,8 +50,8 @@ def command_text(profile: Profile, configuration: str) -> str:
     """The command line as Markdown, secrets and the home folder masked; or the address of a server that was running."""
     chosen = profile.configuration(configuration)
     if chosen.attach is not None:
-        url = markdown.escaped(chosen.attach.url)
-        return f"Attached to the server at `{url}`; it is neither started nor stopped by us."
+        url = markdown.code_span(chosen.attach.url)
+        return f"Attached to the server at {url}; it is neither started nor stopped by us."
     line = command(profile, configuration, model_files.planned_files(profile, chosen.drafter), port=0)
     words = [f"{k}={shlex.quote(v)}" for k, v in redact.masked(line.env).items()]
     argv = [shlex.quote(redact.without_home(w)) for w in redact.masked_argv(line.argv)]
@@ -59,7 +59,7 @@ def command_text(profile: Profile, configuration: str) -> str:
     text = " \\\n  ".join([*words, " ".join(argv[:3])])
     for word in argv[3:]:
         text += (" \\\n  " if word.startswith("--") else " ") + word
-    return f"```bash\n{text}\n```"
+    return markdown.fenced(text, "bash")
 
 
 def status_sentence(runs: Path, profile: Profile, configuration: str) -> str:

@@ -1,12 +1,17 @@
 """The look of every chart: one theme, a colour a method, a shape an engine.
 
-Altair with its default renderer: the page brings the Vega scripts, the chart only its specification. Colours are from
+Altair with the code of its default renderer: the page brings the Vega scripts, the chart only its specification, and no
+text from outside can end the script that this stands in. Colours are from
 Okabe and Ito's palette, which stays apart for colour-blind readers; shapes say the engine, so that colour is never the
 only sign.
 """
 
+import json
+from typing import Any
+
 import altair as alt
 import pandas as pd
+from altair.utils.display import HTMLRenderer
 
 from runners.analyse import results
 from runners.core import format
@@ -18,6 +23,24 @@ COLOURS = {"none": "#4d4d4d", "ngram": "#0072b2", "eagle3": "#d55e00", "draft_mo
 SPARE = ["#009e73", "#cc79a7", "#e69f00"]  # for methods newer than this list
 SHAPES = ["circle", "square", "triangle-up", "diamond"]
 INK, GRID = "#333333", "#e5e5e5"
+
+
+class _ScriptJson(json.JSONEncoder):
+    """JSON to stand in a page's script: `<`, which could end the script there, only as \\u003c."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
+
+
+RENDERER = HTMLRenderer(
+    mode="vega-lite",
+    template="universal",
+    vega_version=alt.VEGA_VERSION,
+    vegaembed_version=alt.VEGAEMBED_VERSION,
+    vegalite_version=alt.VEGALITE_VERSION,
+    json_kwds={"cls": _ScriptJson},
+)
+alt.renderers.register(THEME, RENDERER)
 
 
 @alt.theme.register(THEME, enable=True)
