@@ -19,7 +19,7 @@ WORK = f"build/steps/{profile.name}/{PRESET}"
 BOOK = "build/rehearsal/book" if profile.simulated else "build/book"
 ANALYSES = ["comparison", "acceptance", "drafter", "alignment", "payoff", "verdict", "claims", "reproduction"]
 PAGES = [f"{HERE}/notebooks/{name}.ipynb" for name in (*ANALYSES, *(f"run_{c}" for c in CONFIGURATIONS))]
-EXECUTE = "papermill --log-level WARNING --no-progress-bar --kernel python3"
+EXECUTE = "python -m papermill --log-level WARNING --no-progress-bar --kernel python3"
 
 
 rule all:

@@ -3,12 +3,14 @@
 import argparse
 import errno
 import importlib
+import os
 import signal
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from runners import __version__
-from runners.core import secrets, terminal
+from runners.core import paths, secrets, terminal
 from runners.core.errors import UserError
 
 # What a full disk or a wrong path raises. Any other OSError is a defect of ours and keeps its traceback.
@@ -45,7 +47,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "rehearse", "Run a whole report against stand-in engines; nothing is measured.", "--faults"
         ),
         "measure": Command(
-            "measure", "Measure the missing cells of one configuration.", "--configuration llamacpp-base"
+            "measure",
+            "Measure one configuration beside its base and print its figures.",
+            "--configuration llamacpp-base",
         ),
         "serve": Command("serve_winner", "Start the configuration that the verdict chose.", "--use single_stream"),
         "analyse": Command(
@@ -113,8 +117,25 @@ def parse(name: str, words: list[str]) -> tuple[argparse.Namespace, str]:
     return parser.parse_args(words), module
 
 
+def started_from_another_checkout(program: str) -> str | None:
+    """What is wrong where `program` lies in the environment of a checkout that was copied: it would run the other one's
+    code on the other one's runs, in silence.
+    """
+    place = Path(program).absolute()
+    root = place.parents[2] if len(place.parents) > 2 else place
+    if not (root / "runners" / "__main__.py").is_file() or root.resolve() == paths.ROOT or "PYTHONPATH" in os.environ:
+        return None
+    return (
+        f"{place} belongs to the checkout at {paths.ROOT}, and {root} is a copy of it; run `make plan` there once, "
+        "which sets its environment to it, or use `.venv/bin/python -m runners`."
+    )
+
+
 def main(argv: list[str] | None = None) -> int:
     """The exit code: 0 done, 1 a check failed, 2 bad input, 130 stopped."""
+    if argv is None and (fault := started_from_another_checkout(sys.argv[0])):
+        print(f"error: {fault}", file=sys.stderr)
+        return 2
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] in ("-h", "--help"):
         print(overview())

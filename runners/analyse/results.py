@@ -18,7 +18,7 @@ from runners.core.format import NOT_MEASURED
 from runners.core.remember import remembered
 from runners.measure import campaign_record
 from runners.measure.ledger import Ledger, ledger_lines
-from runners.profiles.load import is_yaml_path, load, load_if_known
+from runners.profiles.load import argument, is_yaml_path, load, load_if_known
 from runners.profiles.profile import Profile
 
 METHOD_ORDER = {"none": 0, "ngram": 1, "eagle3": 2, "draft_model": 3}
@@ -287,7 +287,7 @@ def base_of(frame: pd.DataFrame, engine: str, configuration: str | None = None) 
 
 def profile_of(frame: pd.DataFrame) -> Profile | None:
     """The profile that measured these cells, where it is here."""
-    return _profile(str(frame["profile"].iloc[0])) if "profile" in frame and len(frame) else None
+    return _profile(argument(str(frame["profile"].iloc[0]))) if "profile" in frame and len(frame) else None
 
 
 @functools.lru_cache(maxsize=8)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runners.analyse import results
 from runners.analyse.verdict import decide, store
 from runners.analyse.verdict.answers import USES
 from runners.analyse.verdict.to_serve import to_serve
 from runners.commands import arguments
 from runners.core import paths
 from runners.core.errors import UserError
-from runners.profiles.load import load
+from runners.profiles.load import argument, load
 from runners.profiles.profile import Profile
 from runners.serve.from_profile import running
 from runners.serve.running_server import RunningServer
@@ -26,17 +27,25 @@ def chosen_by_verdict(profile: Profile, runs: Path, use: str, workload: str | No
     UserError when there is no verdict yet.
     """
     for root in dict.fromkeys((runs, paths.PUBLISHED_RUNS)):
-        if not store.path_of(root, profile.name).is_file():
+        found = _verdict(root, profile.name)
+        if found is None or not found["answers"]:
             continue
-        found = decide.stored(root, profile.name)  # a damaged verdict is an error: the published one may differ
         chosen = to_serve(found, use, workload)
         if chosen:
             return chosen
     asked = f" and {USES[use].title.lower()}" + (f" on {workload}" if workload else "")
     raise UserError(
-        f"There is no verdict for profile {profile.name}{asked} yet; run `make report PROFILE={profile.name}`, "
+        f"There is no verdict for profile {profile.name}{asked} yet; "
+        f"run `make report PROFILE={argument(profile.name)}`, "
         f"or name a configuration: {', '.join(profile.configurations)}."
     )
+
+
+def _verdict(root: Path, profile: str) -> dict | None:
+    """The stored one, else decided from the ledgers (after `measure`, without a book); None without either."""
+    if store.path_of(root, profile).is_file():
+        return decide.stored(root, profile)  # a damaged one is an error: the published one may differ
+    return decide.of(root, profile) if results.folders(root, profile) else None
 
 
 @contextmanager

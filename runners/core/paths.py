@@ -15,6 +15,8 @@ SCRIPTS = ROOT / "runners" / "scripts"  # run in other environments, by path: th
 # overwrite what the book published.
 PUBLISHED_RUNS = DATA / "runs"
 LOCAL_RUNS = ROOT / "local" / "runs"
+# Profiles that a command wrote for this machine, beside the shipped ones.
+LOCAL_PROFILES = ROOT / "local" / "profiles"
 BUILD = ROOT / "build"
 
 

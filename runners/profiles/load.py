@@ -11,6 +11,8 @@ from runners.profiles.profile import Profile
 
 # What profiles written before December 2026 call these keys of `workload`.
 FORMER_KEYS = {"depths": "presets", "default_depth": "default_preset"}
+# Profiles that were given as a file elsewhere, by name: what knows only the name of a profile finds its file again.
+_elsewhere: dict[str, Path] = {}
 
 
 def names() -> list[str]:
@@ -19,11 +21,11 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Profile:
-    """A profile by name (runners/profiles/<name>.yaml) or by path of a YAML file.
+    """A profile by name (runners/profiles/<name>.yaml, local/profiles/<name>.yaml) or by path of a YAML file.
 
     Raises UserError naming the file, the key and what is allowed there.
     """
-    path = Path(name) if name.endswith((".yaml", ".yml")) else paths.PROFILES / f"{name}.yaml"
+    path = _place(name)
     if not path.is_file():
         raise UserError(f"No profile '{name}'; give one of {', '.join(names())}, or the path of a YAML file.")
     content = files.read_yaml(path, f"Profile {path.name}")
@@ -34,7 +36,10 @@ def load(name: str) -> Profile:
         content = _extended(content, path)
     prompt_files.name_paths(content, path.parent)
     sweep.expand(content, f"Profile {path.name}")
-    return validated(Profile, content, f"Profile {path.name}", "the profile")
+    found = validated(Profile, content, f"Profile {path.name}", "the profile")
+    if is_yaml_path(name) and not _place(found.name).is_file():
+        _elsewhere[found.name] = path.resolve()
+    return found
 
 
 def _rename_former_keys(content: dict[str, Any]) -> None:
@@ -75,4 +80,20 @@ def is_yaml_path(profile: str) -> bool:
 
 def load_if_known(profile: str) -> Profile | None:
     """The profile itself, or None when only its runs are here (a ledger outlives a renamed profile)."""
-    return load(profile) if profile in names() or is_yaml_path(profile) else None
+    found = argument(profile)
+    known = [*names(), *(p.stem for p in paths.LOCAL_PROFILES.glob("*.yaml"))]
+    return load(found) if is_yaml_path(found) or found in known else None
+
+
+def argument(name: str) -> str:
+    """What `--profile` and `PROFILE=` take for the profile of this name: its file, where it was given as one."""
+    path = _elsewhere.get(name)
+    return str(path) if path is not None and path.is_file() else name
+
+
+def _place(name: str) -> Path:
+    """The file of a profile given by name or by path; it may not exist."""
+    if is_yaml_path(name):
+        return Path(name)
+    shipped, own = paths.PROFILES / f"{name}.yaml", paths.LOCAL_PROFILES / f"{name}.yaml"
+    return own if own.is_file() and not shipped.is_file() else shipped

@@ -17,6 +17,7 @@ import yaml
 
 from runners.core import paths, secrets
 from runners.core.errors import UserError
+from runners.profiles.load import argument
 from runners.profiles.profile import Profile
 
 ENDING = ".tar.gz"
@@ -36,7 +37,7 @@ def share(profile: Profile, runs: Path, out: Path) -> Path:
     source = runs / profile.name
     if not source.is_dir():
         raise UserError(
-            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
+            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={argument(profile.name)}` first."
         )
     if not is_archive(out):
         raise UserError(f"{out} does not end in {ENDING}; name the archive so.")

@@ -148,7 +148,7 @@ def stage(runs_root: Path, profile: str, build_dir: Path, order: Sequence[str] =
     for page, source, name in unglued(tree / "book", pages):
         raise UserError(
             f"book/{page} shows {name!r}, which {folder / source}.ipynb does not hold; "
-            f"run that notebook again: make report PROFILE={profile}"
+            f"run that notebook again: make report PROFILE={load.argument(profile)}"
         )
     toc = yaml.safe_dump(contents(profile, runs), sort_keys=False, allow_unicode=True)
     files.write_text(tree / "book" / "_toc.yml", toc)
@@ -160,9 +160,10 @@ def _refuse_unfinished(folder: Path, profile: str) -> None:
     missing = [name for name in ANALYSES if not (folder / f"{name}.ipynb").is_file()]
     if missing:
         raise UserError(
-            f"{folder} holds no executed {', '.join(missing)} notebook; measure first: make report PROFILE={profile}"
+            f"{folder} holds no executed {', '.join(missing)} notebook; measure first: "
+            f"make report PROFILE={load.argument(profile)}"
         )
-    advice = f"run it again: make report PROFILE={profile}"
+    advice = f"run it again: make report PROFILE={load.argument(profile)}"
     for name in ANALYSES:
         notebook = files.read_json(folder / f"{name}.ipynb", dict, advice)
         if not {"metadata", "cells"} <= set(notebook):
@@ -200,11 +201,13 @@ def build(runs_root: Path, profile: str, out: Path) -> Path:
     script = Path(sys.executable).parent / "jupyter-book"
     if not script.is_file():
         raise UserError(f"jupyter-book is not installed beside {sys.executable}; install requirements.txt there.")
-    order = list(load.load(profile).configurations) if profile in load.names() else ()
+    plan = load.load_if_known(profile)
+    order = list(plan.configurations) if plan else ()
     tree = stage(runs_root, profile, out, order)
     shutil.rmtree(out / "_build", ignore_errors=True)
-    command = [script, "build", tree, "--config", tree / CONFIG.name, "--toc", tree / "book" / "_toc.yml"]
-    command += ["--path-output", out, "-W", "-n", "--keep-going", "--all"]
+    # By the interpreter: a script names the one of the folder that it was installed in.
+    command = [sys.executable, script, "build", tree, "--config", tree / CONFIG.name]
+    command += ["--toc", tree / "book" / "_toc.yml", "--path-output", out, "-W", "-n", "--keep-going", "--all"]
     with progress.span("book"):
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=tree)
     log = out / "book.log"

@@ -12,6 +12,7 @@ from runners.claims import reproduction
 from runners.core import paths
 from runners.core.errors import UserError
 from runners.measure import campaign_record
+from runners.profiles.load import argument
 from runners.profiles.profile import Profile
 from runners.report.book import ANALYSES, hide_code, title_run
 from runners.report.execute import Page, execute
@@ -36,7 +37,7 @@ def _source(profile: Profile, runs: Path) -> Path:
     source = runs / profile.name
     if not source.is_dir():
         raise UserError(
-            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={profile.name}` first."
+            f"There are no runs of {profile.name} in {runs}; run `make report PROFILE={argument(profile.name)}` first."
         )
     return source
 

@@ -9,6 +9,7 @@ import pandas as pd
 from runners.analyse import results
 from runners.core import files
 from runners.core.errors import UserError
+from runners.profiles.load import argument
 
 SCHEMA_VERSION = 2  # 1: a winner over all workloads pooled
 
@@ -49,7 +50,7 @@ def _read(runs_root: str | Path, profile: str) -> dict:
 
 
 def _advice(profile: str) -> str:
-    return f"run: make report PROFILE={profile}"
+    return f"run: make report PROFILE={argument(profile)}"
 
 
 def plain(value: Any) -> Any:

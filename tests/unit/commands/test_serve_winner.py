@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import synthetic_runs
 from canned_server import canned
 
 from runners.__main__ import parse
@@ -121,3 +122,12 @@ def test_a_server_that_runs_already_is_neither_started_nor_stopped(capsys):
             serve_winner.serve(profile, "vllm-base", 8000)
     with pytest.raises(UserError, match="No server answers"):
         serve_winner.serve(profile, "vllm-base", None)
+
+
+def test_without_a_stored_verdict_the_ledgers_decide(tmp_path, monkeypatch):
+    own = synthetic_runs.write(tmp_path / "own", repeats=3, prompts=8)
+    monkeypatch.setattr(paths, "PUBLISHED_RUNS", tmp_path / "nothing")
+    name, _ = serve_winner.chosen_by_verdict(load(PROFILE), own, "throughput", "chat")
+    assert name in synthetic_runs.CONFIGURATIONS
+    with pytest.raises(UserError, match="There is no verdict for profile lab-cpu"):
+        serve_winner.chosen_by_verdict(load(PROFILE), tmp_path / "empty", "throughput")
