@@ -51,6 +51,9 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "Measure one configuration beside its base and print its figures.",
             "--configuration llamacpp-base",
         ),
+        "verdict": Command(
+            "show_verdict", "Say from the ledger, in seconds, what to serve and whether it pays.", "--json"
+        ),
         "serve": Command("serve_winner", "Start the configuration that the verdict chose.", "--use single_stream"),
         "analyse": Command(
             "analyse", "Execute the book's chapters on existing runs; nothing is measured.", "--runs local"

@@ -113,7 +113,8 @@ def report(run: ReportRun, dry_run: bool = False) -> int:
 def _to_measure(run: ReportRun) -> bool:
     """Is there a campaign to begin or to go on with?"""
     preset = run.profile.preset(run.preset)
-    return not campaign_record.current(run.folder, run.preset, preset.rounds, None, run.more)[-1].finished
+    known = campaign_record.current(run.folder, run.preset, preset.rounds, None, run.more, run.configurations)
+    return not known[-1].is_over(run.configurations)
 
 
 def _announce(run: ReportRun, seconds: float | None) -> float:

@@ -30,7 +30,8 @@ def run(
     more: bool = False,
     strict: bool = False,
 ) -> Campaign:
-    """Measure a campaign, or what is left of an interrupted one; a finished one stays as it is unless `more`.
+    """Measure a campaign, or what is left of an interrupted one; a finished one that was asked for the same stays as it
+    is unless `more`.
 
     names: the configurations (default: those of the preset). seconds: the budget (default: the preset's minutes; none
     there: every start is made). judge: asked after each start which points are still open. With `strict` a
@@ -42,9 +43,11 @@ def run(
         profile.configuration(name)  # an unknown name is an error before anything else
     budget = seconds if seconds is not None else minutes * 60 if minutes is not None else None
     folder = runs / profile.name
-    campaigns = campaign_record.current(folder, preset, profile.preset(preset).rounds, budget, more)
+    compared = points.comparisons(profile, chosen)
+    asked = list(dict.fromkeys(side for comparison in compared for side in comparison.sides))
+    campaigns = campaign_record.current(folder, preset, profile.preset(preset).rounds, budget, more, asked)
     campaign = campaigns[-1]
-    if campaign.finished:
+    if campaign.is_over(asked):
         return campaign
     folder.mkdir(parents=True, exist_ok=True)
     # Not only for the files: a second server on this machine would slow both down.
@@ -54,18 +57,19 @@ def run(
             preset,
             runs,
             campaign,
-            points.comparisons(profile, chosen),
+            compared,
             pool,
             Clock(profile, preset, paths.PUBLISHED_RUNS, runs),
             lambda: _save(this, campaigns),
             spent_before=campaign.spent_s,
         )
+        campaign.failed = this.failed
         settings_check.set_aside(profile, runs)
         this.save()
         try:
             _measure(this, judge)
             rate_sweep.measure(this)
-            campaign.finished = True
+            campaign.ends(asked, profile.at_preset(preset))
         finally:
             this.save()
             visit.write_statuses(this)

@@ -7,6 +7,7 @@ another one is added beside it. Blocks of different campaigns are never compared
 import json
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,23 @@ class Campaign:
     spent_s: float = 0.0
     finished: bool = False
     visits: list[Visit] = field(default_factory=list)
+    # What it was asked for (None: all of the preset), and for which of these it came to its end.
+    configurations: list[str] | None = None
+    complete: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # in its last run: configuration -> why it is not measured
+
+    def covers(self, names: Sequence[str] | None) -> bool:
+        """Was it asked for all of these configurations? names: None stands for all of the preset."""
+        return self.configurations is None or (names is not None and set(names) <= set(self.configurations))
+
+    def is_over(self, names: Sequence[str]) -> bool:
+        """Is nothing left to do for these configurations?"""
+        return self.finished or set(names) <= set(self.complete)
+
+    def ends(self, names: Sequence[str], preset: Sequence[str]) -> None:
+        """Note that it came to its end for these; `preset`: the configurations of its preset."""
+        self.complete = [*dict.fromkeys([*self.complete, *names])]
+        self.finished = set(self.configurations or preset) <= set(self.complete)
 
 
 def load(folder: Path) -> list[Campaign]:
@@ -63,20 +81,40 @@ def save(folder: Path, campaigns: list[Campaign]) -> None:
     files.write_atomic(folder / FILE, text.encode())
 
 
-def current(folder: Path, preset: str, most_starts: int, seconds: float | None, more: bool = False) -> list[Campaign]:
+def current(
+    folder: Path,
+    preset: str,
+    most_starts: int,
+    seconds: float | None,
+    more: bool = False,
+    names: Sequence[str] | None = None,
+) -> list[Campaign]:
     """The campaigns with the one that is to be measured now as the last: the unfinished one of this preset, or a new
-    one. Nothing is added where the last one of this preset is finished, unless `more` asks for another.
+    one. Nothing is added where a finished one of this preset was asked for the same configurations (`names`; None: all
+    of the preset), unless `more` asks for another. So it does not matter which configuration is measured first.
     """
     found = load(folder)
     mine = [c for c in found if c.preset == preset]
     if mine and not mine[-1].finished:
-        unfinished = mine[-1]
-        unfinished.most_starts, unfinished.seconds = most_starts, seconds
-        return [c for c in found if c is not unfinished] + [unfinished]
-    if mine and not more:
-        return [c for c in found if c is not mine[-1]] + [mine[-1]]
+        return _last(found, _continued(mine[-1], most_starts, seconds, names))
+    done = [c for c in mine if c.covers(names)]
+    if done and not more:
+        return _last(found, done[-1])
     now = time.gmtime()
     seed = random.SystemRandom().randrange(1_000_000)
-    name = time.strftime("%Y%m%d-%H%M%S", now)
-    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", now)
-    return [*found, Campaign(name, seed, preset, started, most_starts, seconds)]
+    asked = None if names is None else list(names)
+    name, started = time.strftime("%Y%m%d-%H%M%S", now), time.strftime("%Y-%m-%dT%H:%M:%SZ", now)
+    return [*found, Campaign(name, seed, preset, started, most_starts, seconds, configurations=asked)]
+
+
+def _continued(one: Campaign, most_starts: int, seconds: float | None, names: Sequence[str] | None) -> Campaign:
+    """An unfinished campaign with the limits of now. What it was not asked for before gets a budget of its own."""
+    one.most_starts, one.seconds = most_starts, seconds
+    if not one.covers(names):
+        one.seconds = None if seconds is None else one.spent_s + seconds
+        one.configurations = None if names is None else [*dict.fromkeys([*(one.configurations or ()), *names])]
+    return one
+
+
+def _last(found: list[Campaign], one: Campaign) -> list[Campaign]:
+    return [c for c in found if c is not one] + [one]

@@ -140,9 +140,19 @@ def write_statuses(this: Run) -> None:
     """status.json of each configuration: "measured", "partly measured" or "not measured here", with the reason."""
     for name in dict.fromkeys(n for c in this.comparisons for n in c.sides):
         ledger = Ledger(this.runs / this.profile.name / name)
-        reason = this.failed.get(name)
-        if reason is None and not ledger.folder.is_dir():
+        failure = this.failed.get(name)
+        if failure is None and not ledger.folder.is_dir():
             continue
         finished = bool(ledger.finished())
+        reason = failure if failure is not None or finished else _why_void(ledger)
         status = "measured" if reason is None else "partly measured" if finished else "not measured here"
         ledger.write_json("status.json", {"status": status, "reason": reason})
+
+
+def _why_void(ledger: Ledger) -> str:
+    """Why a configuration that started has no good cell."""
+    rows = ledger.rows()
+    if not rows:
+        return "there was no time for a cell"
+    reasons = rows[-1]["reasons"] or ["no reason was kept"]
+    return f"all {len(rows)} cells are void, the last one because {reasons[0]}"

@@ -81,3 +81,26 @@ def test_a_preset_has_campaigns_of_its_own(tmp_path):
     campaign_record.save(tmp_path, [made()])
     before, now = current(tmp_path, preset="full", seconds=None)
     assert before == made() and (now.preset, now.seconds, now.finished) == ("full", None, False)
+
+
+def test_a_finished_campaign_stands_for_what_it_was_asked_for_and_no_more(tmp_path):
+    def now(names, **more):
+        return campaign_record.current(tmp_path, "quick", 6, 60.0, names=names, **more)
+
+    campaign_record.save(tmp_path, [made(configurations=["drafting"])])
+    assert now(["drafting"])[-1].id == "first"
+    *before, new = now(["ngram"])
+    assert before == [made(configurations=["drafting"])] and not new.finished and new.configurations == ["ngram"]
+    assert now(["drafting", "ngram"])[-1].id != "first", "a report of all is not done because one of them is"
+    campaign_record.save(tmp_path, [made()])
+    assert now(["anything"])[-1].id == "first", "one of an earlier release was asked for all"
+
+
+def test_an_interrupted_campaign_takes_on_what_is_asked_for_later_and_ends_with_all_of_it(tmp_path):
+    campaign_record.save(tmp_path, [made(finished=False, configurations=["drafting"], spent_s=50.0, seconds=60.0)])
+    (now,) = campaign_record.current(tmp_path, "quick", 6, 30.0, names=["ngram"])
+    assert now.configurations == ["drafting", "ngram"] and now.seconds == 80.0, "time of its own"
+    now.ends(["ngram"], preset=["drafting", "ngram", "base"])
+    assert now.is_over(["ngram"]) and not now.is_over(["drafting"]) and not now.finished
+    now.ends(["drafting"], preset=["drafting", "ngram", "base"])
+    assert now.finished
