@@ -7,13 +7,13 @@ from pathlib import Path
 from runners.analyse import looks
 from runners.commands import arguments
 from runners.core import paths, redact
+from runners.core.errors import UserError
 from runners.core.format import minutes
 from runners.measure import estimate, open_loop
 from runners.profiles import points
 from runners.profiles.load import load
 from runners.profiles.profile import Profile
-from runners.serve import model_files
-from runners.serve.command import command
+from runners.serve.planned_start import PlannedStart, planned_start
 
 
 def show(profile: Profile, preset: str | None, runs: Path) -> int:
@@ -58,11 +58,7 @@ def _print_configuration(profile: Profile, name: str, preset: str, clock: estima
     if c.attach:
         print(f"  attach       {c.attach.url} (not started, not stopped by us)")
     else:
-        port = profile.engines[c.engine].port or 0
-        line = command(profile, name, model_files.planned_files(profile, c.drafter), port)
-        added = " ".join(f"{k}={shlex.quote(v)}" for k, v in redact.masked(line.env).items())
-        print(f"  environment  {added or '(nothing added)'}")
-        print(f"  command      {shlex.join(redact.masked_argv(line.argv))}")
+        _print_command(planned_start(profile, name))
     print(f"  cap          {c.max_running_requests} running requests")
     capped = [level for level in profile.workload.concurrencies if level > c.max_running_requests]
     if capped:
@@ -74,6 +70,19 @@ def _print_configuration(profile: Profile, name: str, preset: str, clock: estima
         f"  one start    {len(found)} points, {blocks} blocks, about {minutes(spent.total)}, of which "
         f"{minutes(spent.starts)} until it answers (by {clock.basis()})\n"
     )
+
+
+def _print_command(start: PlannedStart) -> None:
+    """Environment and command line, or why there is none: the engine cannot serve these files."""
+    try:
+        line = start.command()
+    except UserError as error:
+        print(f"  no command   {error}")
+        return
+    added = " ".join(f"{k}={shlex.quote(v)}" for k, v in redact.masked(line.env).items())
+    print(f"  environment  {added or '(nothing added)'}")
+    print(f"  command      {shlex.join(redact.masked_argv(line.argv))}")
+    print(f"  port         {start.port or 'any free one'}")
 
 
 def _print_totals(

@@ -32,3 +32,16 @@ def alone(folder: Path) -> Iterator[None]:
         except BlockingIOError as error:
             raise UserError(f"Another run is measuring into {folder}; wait for it or stop it.") from error
         yield
+
+
+def is_held(folder: Path) -> bool:
+    """Is a run measuring into this folder now (`alone`)? Makes nothing and waits for nobody."""
+    path = folder / ".lock"
+    if not path.is_file():
+        return False
+    with open(path) as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

@@ -87,20 +87,35 @@ class Parsing:
     """How the engine's own parser checks a command line without a GPU (commands/preflight/command_line.py).
 
     script: runners/scripts/<script>.py. source: "python" runs it with the engine's own interpreter; "wheel" runs it
-    with ours on the source of an installed package, or of the release's wheel.
+    with ours on the source of an installed package, or of the release's wheel; "starter" runs it with ours on our own
+    program that starts the engine.
     """
 
     script: str
-    source: Literal["python", "wheel"]
+    source: Literal["python", "wheel", "starter"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A machine that a profile is written for. cache_gib: of the KV cache that its workload needs, on a CPU."""
+
+    gpus: int
+    cores: int
+    cache_gib: int
 
 
 @dataclass(frozen=True)
 class NewProfile:
-    """What `specverdict new-profile` writes for this engine on a box with GPUs."""
+    """What `specverdict new-profile` writes for this engine.
 
-    port: int
-    parallel_flag: str  # over how many GPUs it is spread
+    settings: the flags and variables that it is known to need on a box; None where it is not offered on such a one.
+    most_at_once: requests, where memory is taken for all of them at its start.
+    """
+
+    settings: Callable[[Box], tuple[Flags, dict[str, str]] | None]
     ngram_k: int
+    ngram_flags: Mapping[str, Any] = field(default_factory=dict)
+    most_at_once: int | None = None
 
 
 @dataclass(frozen=True)

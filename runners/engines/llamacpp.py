@@ -11,7 +11,7 @@ import httpx
 
 from runners.core.errors import UserError
 from runners.core.paths import SCRIPTS
-from runners.engines.engine import Engine, Flags, Message, ServerFacts, Serving
+from runners.engines.engine import Box, Engine, Flags, Message, NewProfile, Parsing, ServerFacts, Serving
 from runners.engines.http import post
 
 SPELLINGS = {
@@ -114,6 +114,11 @@ def facts(answers: Mapping[str, Any]) -> ServerFacts:
     )
 
 
+def settings(box: Box) -> tuple[Flags, dict[str, str]]:
+    """Of a new profile: our starter wants the number of threads."""
+    return {"threads": box.cores}, {}
+
+
 ENGINE = Engine(
     name="llamacpp",
     title="llama.cpp",
@@ -138,4 +143,7 @@ ENGINE = Engine(
     capture_script="capture_llamacpp",
     rounds_activations=True,  # its INT4 kernels round activations too
     host_sampling_flag="no-spec-draft-backend-sampling",
+    parsing=Parsing("parse_llamacpp", "starter"),
+    # Its context is the sum over all slots, and is in memory from the start.
+    new_profile=NewProfile(settings, ngram_k=8, ngram_flags={"spec-ngram-simple-size-n": 4}, most_at_once=16),
 )

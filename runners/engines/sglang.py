@@ -8,7 +8,7 @@ from packaging.version import InvalidVersion, Version
 from runners.core.errors import UserError
 from runners.core.finding import Finding
 from runners.engines import sglang_patch
-from runners.engines.engine import Engine, Flags, NewProfile, Parsing, ServerFacts, Serving, StandIn
+from runners.engines.engine import Box, Engine, Flags, NewProfile, Parsing, ServerFacts, Serving, StandIn
 
 ALGORITHM = "speculative-algorithm"
 SPELLINGS = {"eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "NEXTN", "draft_model": "STANDALONE", "ngram": "NGRAM"}
@@ -117,6 +117,13 @@ def facts(answers: Mapping[str, Any]) -> ServerFacts:
     )
 
 
+def settings(box: Box) -> tuple[Flags, dict[str, str]] | None:
+    """Of a new profile; its CPU build is not one that this house knows."""
+    if not box.gpus:
+        return None
+    return ({"tp-size": box.gpus} if box.gpus > 1 else {}), {}
+
+
 ENGINE = Engine(
     name="sglang",
     title="SGLang",
@@ -142,7 +149,7 @@ ENGINE = Engine(
     parsing=Parsing("parse_sglang", "wheel"),
     check_installed=check_installed,
     longer_context_variable="SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN",
-    new_profile=NewProfile(port=30000, parallel_flag="tp-size", ngram_k=7),
+    new_profile=NewProfile(settings, ngram_k=7),
     # A rehearsal's answers are short: at the default of 40 passes a line it would print none.
     stand_in=StandIn("sglang", {"decode-log-interval": 2}),
 )

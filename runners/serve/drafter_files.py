@@ -14,11 +14,13 @@ from runners.core.errors import UserError
 from runners.core.paths import SCRIPTS
 from runners.core.progress import Progress
 from runners.engines import environments
+from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.profiles.schema import Drafter
-from runners.serve import made_folder
+from runners.serve import made_folder, target_files
 
 Forms = tuple[Path | None, Path | None]  # folder, GGUF file
+HEAD_BYTES = 16 << 20  # of a GGUF file: its tokenizer and its shapes, which an export takes from it
 
 
 def resolved(path: str) -> Path:
@@ -35,6 +37,7 @@ def digest(profile: Profile, name: str) -> str:
     facts = [target.file_sha256 or "", chosen.made or "", str(chosen.seed)]
     if chosen.path is not None:
         files = [resolved(chosen.path)] if chosen.path.endswith(".gguf") else _weights(resolved(chosen.path))
+        files += [resolved(chosen.gguf)] if chosen.gguf is not None else []
         if not all(f.is_file() for f in files):
             return "absent"
         facts = [hashes.noted_sha256(f) for f in files]
@@ -88,12 +91,13 @@ def planned(profile: Profile, name: str) -> Forms:
     if chosen.made == "untrained":
         return made / "hf", made / "drafter.gguf"
     if chosen.made == "derived":
-        return made / "hf", _exported(made)
+        return made / "hf", _exported(made, profile)
     assert chosen.path is not None, "a drafter that is not made has a path (profiles/schema.py)"
     if chosen.path.endswith(".gguf"):
         return None, resolved(chosen.path)
-    # A GGUF form needs the target's GGUF file, which only a packaged target surely has.
-    return resolved(chosen.path), _exported(made) if profile.target.package else None
+    if chosen.gguf is not None:
+        return resolved(chosen.path), resolved(chosen.gguf)
+    return resolved(chosen.path), _exported(made, profile) if _is_exported(profile, name) else None
 
 
 def _made(profile: Profile, name: str) -> Path:
@@ -101,9 +105,32 @@ def _made(profile: Profile, name: str) -> Path:
     return paths.cache() / "drafters" / f"{chosen.fault or chosen.made or name}-{digest(profile, name)}"
 
 
-def _exported(made: Path) -> Path:
-    script = hashes.sha256(SCRIPTS / "drafter_to_gguf.py")[:6]
-    return made / f"export-{script}" / "drafter.gguf"
+def _is_exported(profile: Profile, name: str) -> bool:
+    """Is a GGUF form made of a drafter's folder? Only an EAGLE-3 drafter's can be (scripts/drafter_to_gguf.py), and it
+    takes the target's GGUF file.
+    """
+    uses = [c for c in profile.configurations.values() if c.drafter == name]
+    if profile.target.package is not None:
+        return not uses or any(c.method == "eagle3" for c in uses)
+    served = any(c.method == "eagle3" and engine(c.engine).serves == "gguf" for c in uses)
+    return served and target_files.forms(profile.target)[0] is not None
+
+
+def _exported(made: Path, profile: Profile) -> Path:
+    """Where it is or will be: another one for another version of the script, and for another target of one's own (a
+    packaged one is in the drafter's digest, or has no other beside it).
+    """
+    own = "" if profile.target.package else f"-{_vocabulary(target_files.forms(profile.target)[0])}"
+    return made / f"export-{hashes.sha256(SCRIPTS / 'drafter_to_gguf.py')[:6]}{own}" / "drafter.gguf"
+
+
+def _vocabulary(gguf: Path | None) -> str:
+    """6 hex digits over what an export takes from the target: the head of its GGUF file, with its size."""
+    if gguf is None or not gguf.is_file():
+        return "absent"
+    with open(gguf, "rb") as handle:
+        facts = handle.read(HEAD_BYTES) + str(gguf.stat().st_size).encode()
+    return hashlib.sha256(facts).hexdigest()[:6]
 
 
 def ensure(profile: Profile, name: str, gguf: Path | None, folder: Path | None, say: Progress) -> Forms:
@@ -115,7 +142,9 @@ def ensure(profile: Profile, name: str, gguf: Path | None, folder: Path | None, 
     forms = planned(profile, name)
     if chosen.path is not None:
         made_folder.must_exist(resolved(chosen.path), f"drafter {name}", profile)
-        if forms[0] is not None and forms[1] is not None:
+        if chosen.gguf is not None:
+            made_folder.must_exist(resolved(chosen.gguf), f"GGUF form of drafter {name}", profile)
+        elif forms[0] is not None and forms[1] is not None:
             _export(forms[0], forms[1].parent, gguf, name, say)
         return forms
     if gguf is None or folder is None:
@@ -125,7 +154,7 @@ def ensure(profile: Profile, name: str, gguf: Path | None, folder: Path | None, 
         say(f"drafter {name}: {'random weights' if chosen.made == 'untrained' else f'with the fault {chosen.fault}'}")
         made_folder.make_once(made, lambda out: _command(profile, chosen, gguf, folder, out, say), f"Drafter {name}")
     if chosen.made == "derived":
-        _export(made / "hf", _exported(made).parent, gguf, name, say)
+        _export(made / "hf", _exported(made, profile).parent, gguf, name, say)
     return forms
 
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from runners.core import progress
 from runners.engines import environments
-from runners.engines.engine import Files
 from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.readers.registry import reader
-from runners.serve import model_files
+from runners.serve import model_files, target_files
 from runners.serve.attached_server import attach, request_headers
-from runners.serve.command import command
+from runners.serve.planned_start import planned_start
 from runners.serve.ports import check_port, free_port
 from runners.serve.running_server import RunningServer
 from runners.serve.server import serve
@@ -35,17 +34,19 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
     spec = profile.engines[chosen.engine]
     if spec.environment:
         environments.ensure(spec.environment, progress.say)
-    files = Files() if chosen.stands_alone else model_files.files(profile, chosen.drafter, progress.say)
-    port = spec.port or free_port()
-    check_port(spec.host, port)
-    line = command(profile, name, files, port)
+    if not chosen.stands_alone:
+        model_files.files(profile, chosen.drafter, progress.say)  # made, if missing
+    start = planned_start(profile, name)
+    port = start.port or free_port()
+    check_port(start.host, port)
+    line = start.command(port)
     log.parent.mkdir(parents=True, exist_ok=True)
     launch = Launch(
         name=name,
         argv=line.argv,
         env=line.env,
         log_path=log,
-        host=spec.host,
+        host=start.host,
         port=port,
         phase_of=log_reader.phase_of,
         first_error=log_reader.first_error,
@@ -53,7 +54,7 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
         budgets=profile.budgets.get(chosen.engine, {}),
         stall_seconds=profile.stall_seconds,
         livelock_seconds=profile.livelock_seconds,
-        expected_bytes=profile.target.bytes_on_disk or None,
+        expected_bytes=target_files.bytes_of(profile.target, module.serves) or None,
     )
     with serve(launch, progress.say) as launched:
         yield launched

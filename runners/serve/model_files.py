@@ -3,51 +3,42 @@
 Everything made is kept in the cache outside the checkout, under a name that holds the hash of what it was made from.
 """
 
-from pathlib import Path
-
 from runners.core.errors import UserError
 from runners.core.hashes import noted_sha256
 from runners.core.progress import Progress, quiet
 from runners.engines.engine import Files
 from runners.profiles.profile import Profile
-from runners.serve import drafter_files
+from runners.serve import drafter_files, target_files
 from runners.serve.made_folder import must_exist
-from runners.serve.target_files import dequantised, fetch, folder_path, gguf_path
 
 
 def files(profile: Profile, drafter: str | None = None, progress: Progress = quiet) -> Files:
-    """Every form of the target (and of one drafter) that this profile's engines need, made if missing.
+    """`planned_files`, made if missing.
 
     UserError when a path is missing or a hash is wrong; EngineUnavailable when the reference environment, which makes
     them, cannot be set up.
     """
-    target = profile.target
+    target, planned = profile.target, planned_files(profile, drafter)
     if target.path is None and target.package is None:
         raise UserError(f"Profile {profile.name}: the target's files are not known; set its `path`.")
     if target.path is not None:
-        must_exist(target.path, f"target {target.name}", profile)
-        folder, gguf = (None, Path(target.path)) if target.path.endswith(".gguf") else (Path(target.path), None)
+        for place in (planned.folder, planned.gguf):
+            if place is not None:
+                must_exist(place, f"target {target.name}", profile)
     else:
-        gguf = fetch(target, progress)
-        folder = dequantised(gguf, target, progress) if target.dequantised else None
-    drafter_folder = drafter_gguf = None
+        gguf = target_files.fetch(target, progress)
+        if target.dequantised:
+            target_files.dequantised(gguf, target, progress)
     if drafter is not None:
-        drafter_folder, drafter_gguf = drafter_files.ensure(profile, drafter, gguf, folder, progress)
-    return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
+        drafter_files.ensure(profile, drafter, planned.gguf, planned.folder, progress)
+    return planned
 
 
 def planned_files(profile: Profile, drafter: str | None = None) -> Files:
-    """The same paths; none where the target is known by its name alone. Makes and checks nothing: for a dry run on
-    another machine.
+    """Every form of the target (and of one drafter) that this profile's engines need, where they are or will be. Makes
+    and checks nothing: for a dry run on another machine.
     """
-    target = profile.target
-    if target.path is None and target.package is None:
-        return Files()  # of a server that runs already, somewhere else perhaps
-    if target.path is not None:
-        is_gguf = target.path.endswith(".gguf")
-        gguf, folder = (Path(target.path), None) if is_gguf else (None, Path(target.path))
-    else:
-        gguf, folder = gguf_path(target), folder_path(target)
+    gguf, folder = target_files.forms(profile.target)
     drafter_folder, drafter_gguf = drafter_files.planned(profile, drafter) if drafter else (None, None)
     return Files(gguf=gguf, folder=folder, drafter_gguf=drafter_gguf, drafter_folder=drafter_folder)
 

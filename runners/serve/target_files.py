@@ -13,6 +13,7 @@ from runners.core.hashes import noted_sha256, sha256
 from runners.core.paths import SCRIPTS
 from runners.core.progress import Progress, quiet
 from runners.engines import environments
+from runners.engines.engine import Form
 from runners.profiles.schema import Target
 from runners.serve.made_folder import make_once
 
@@ -29,6 +30,22 @@ def folder_path(target: Target) -> Path:
 
 def _folder(target: Target) -> Path:
     return paths.cache() / "models" / (target.file_sha256 or "")[:12]
+
+
+def forms(target: Target) -> tuple[Path | None, Path | None]:
+    """(GGUF file, Hugging Face folder): where they are, or will be; None where there is no such form."""
+    if target.path is None and target.package is None:
+        return None, None  # of a server that runs already, somewhere else perhaps
+    if target.path is None:
+        return gguf_path(target), folder_path(target) if target.dequantised else None
+    if target.path.endswith(".gguf"):
+        return Path(target.path), None
+    return Path(target.gguf.path) if target.gguf else None, Path(target.path)
+
+
+def bytes_of(target: Target, form: Form) -> int:
+    """Bytes on disk of the form that an engine serves; 0: unknown."""
+    return target.gguf.bytes_on_disk if target.gguf is not None and form == "gguf" else target.bytes_on_disk
 
 
 def fetch(target: Target, progress: Progress = quiet) -> Path:

@@ -1,7 +1,7 @@
 """Command lines parsed by the engines' own argument parsers, without a GPU and without starting anything.
 
-A parser comes from the engine's own Python, from an installed package's source, or from the release's wheel
-(`Engine.parsing` says which). A typo in a flag fails with the engine's own message.
+A parser comes from the engine's own Python, from an installed package's source, from the release's wheel, or from our
+own starter of an engine (`Engine.parsing` says which). A typo in a flag fails with the parser's own message.
 """
 
 import json
@@ -18,8 +18,8 @@ from runners.engines.engine import Engine
 from runners.engines.registry import all_engines
 from runners.profiles.profile import Profile
 from runners.profiles.schema import EngineSpec
-from runners.serve import model_files, scripts
-from runners.serve.command import command
+from runners.serve import scripts
+from runners.serve.planned_start import planned_start
 from runners.serve.sglang_wheel import wheel_of
 
 Parsed = dict[str, str]  # configuration -> "" or the parser's message
@@ -31,7 +31,7 @@ def check(profile: Profile, names: list[str] | None = None) -> dict[str, list[Fi
     found: dict[str, list[Finding]] = {}
     for kind, engine in all_engines().items():
         mine = {n: c for n, c in profile.configurations.items() if c.engine == kind and not c.stands_alone}
-        lines = {n: words(profile, n) for n in mine if names is None or n in names}
+        lines = {n: line for n in mine if (names is None or n in names) and (line := words(profile, n))}
         if not lines or engine.parsing is None:
             continue
         try:
@@ -50,10 +50,14 @@ def check(profile: Profile, names: list[str] | None = None) -> dict[str, list[Fi
 
 
 def words(profile: Profile, name: str) -> list[str]:
-    """The words after the program: what the engine's parser sees."""
-    files = model_files.planned_files(profile, profile.configuration(name).drafter)
-    argv = command(profile, name, files, port=8000).argv
-    return argv[next(i for i, word in enumerate(argv) if word.startswith("--")) :]
+    """The words after the program: what the engine's parser sees. Empty where the engine cannot serve the files, which
+    configuration.py tells.
+    """
+    try:
+        argv = planned_start(profile, name).command(port=8000).argv
+    except UserError:
+        return []
+    return argv[next((i for i, word in enumerate(argv) if word.startswith("--")), len(argv)) :]
 
 
 def parse(engine: Engine, spec: EngineSpec, lines: dict[str, list[str]], source: Path | None = None) -> Parsed:
@@ -65,6 +69,10 @@ def parse(engine: Engine, spec: EngineSpec, lines: dict[str, list[str]], source:
     if engine.parsing is None:
         raise UserError(f"{engine.title} has no parser that runs without serving")
     request: dict[str, Any] = {"commands": lines}
+    if engine.parsing.source == "starter":
+        if spec.command is not None:
+            raise UserError(f"its `command` is another program than the starter of {engine.title}")
+        return _run(sys.executable, engine.parsing.script, request)
     if engine.parsing.source == "wheel":
         return _run(sys.executable, engine.parsing.script, request | {"source": str(source or _source(engine, spec))})
     return _run(_python(engine, spec), engine.parsing.script, request)

@@ -1,7 +1,9 @@
-"""Pre-flight of one configuration: port, engine and its version, SGLang's patch, drafter against target."""
+"""Pre-flight of one configuration: port, engine and its version, command line, SGLang's patch, drafter and target."""
 
+import shutil
 from collections.abc import Iterator
 
+from runners.commands.preflight import attached, ports, workload
 from runners.core import checkpoint
 from runners.core.checkpoint import read_text_config
 from runners.core.errors import UserError
@@ -14,38 +16,50 @@ from runners.engines.registry import engine
 from runners.profiles import methods
 from runners.profiles.profile import Profile
 from runners.profiles.schema import Configuration, EngineSpec
-from runners.serve import model_files
-from runners.serve.ports import check_port
+from runners.serve.planned_start import planned_start
 
 
 def check(profile: Profile, name: str) -> Iterator[Finding]:
     """Findings of one configuration, in the order in which a start would meet them."""
     chosen = profile.configuration(name)
+    yield from workload.base_of(profile, name)
     if chosen.attach:
-        yield Finding("note", f"attaches to {chosen.attach.url}: its own process is not checked")
+        yield from attached.check(profile, name)
         return
+    spec, start = profile.engines[chosen.engine], planned_start(profile, name)
+    yield from ports.check(start)
     if chosen.command:
+        yield from _program(start.command().argv[0])
         yield Finding("note", "its command line is its own: neither its files nor its flags are checked")
         return
-    spec = profile.engines[chosen.engine]
-    if spec.port:
-        try:
-            check_port(spec.host, spec.port)
-        except UserError as error:
-            yield Finding("blocker", str(error), "stop it, or set another `port`")
-    if spec.host not in ("127.0.0.1", "localhost", "::1"):
-        yield Finding("warning", f"it will listen on {spec.host}: others can reach it", "set host to 127.0.0.1")
     yield from _engine(chosen, spec)
-    files = model_files.planned_files(profile, chosen.drafter)
-    if chosen.method == "eagle3":
-        yield from _drafter(profile, chosen, files)
-    elif chosen.drafter and methods.method(chosen.method).drafter == "optional":
-        yield from _draft_model(profile, chosen, files)
+    try:
+        start.command()
+    except UserError as error:
+        yield Finding("blocker", str(error))
+        return
+    if chosen.drafter is None:
+        return
+    own = profile.drafters[chosen.drafter]
+    if own.gguf is not None and start.files.drafter_gguf is not None and not start.files.drafter_gguf.is_file():
+        words = f"the GGUF form of drafter {chosen.drafter} is not at {start.files.drafter_gguf}"
+        yield Finding("blocker", words, "put it there, or leave the drafter's `gguf` out")
+    if own.made and (profile.target.package is None or not profile.target.dequantised):
+        words = f"drafter {chosen.drafter} is made from a packaged target with `dequantised: true`, and this is none"
+        yield Finding("blocker", words, "give the drafter's `path`")
+    elif chosen.method == "eagle3":
+        yield from _drafter(profile, chosen, start.files)
+    elif methods.method(chosen.method).drafter == "optional":
+        yield from _draft_model(profile, chosen, start.files)
 
 
 def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
     if spec.environment and not environments.ready(spec.environment):
         yield Finding("note", f"environment {spec.environment} is not made yet: `make report` makes it")
+        return
+    program = spec.command[0] if spec.command else spec.python
+    if program is not None and (missing := list(_program(program))):
+        yield from missing
         return
     if spec.command:
         yield Finding("note", f"started by {spec.command[0]}: its version is read when it runs")
@@ -63,6 +77,11 @@ def _engine(chosen: Configuration, spec: EngineSpec) -> Iterator[Finding]:
         yield from engine(chosen.engine).check_installed(spec.python, chosen.method)
 
 
+def _program(name: str) -> Iterator[Finding]:
+    if shutil.which(name) is None:
+        yield Finding("blocker", f"there is no program {name}", "install it, or correct the `command` or `python`")
+
+
 def _draft_model(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
     """A model or a checkpoint drafts: it must be there, and have the target's vocabulary."""
     path = files.drafter(engine(chosen.engine).serves)
@@ -78,7 +97,13 @@ def _draft_model(profile: Profile, chosen: Configuration, files: Files) -> Itera
 
 
 def _drafter(profile: Profile, chosen: Configuration, files: Files) -> Iterator[Finding]:
-    folder = files.drafter_folder
+    folder, file = files.drafter_folder, files.drafter_gguf
+    if folder is None and file is not None:
+        if file.is_file():
+            yield Finding("note", f"drafter {chosen.drafter} is a GGUF file: it was not compared with the target")
+        else:
+            yield Finding("blocker", f"drafter {chosen.drafter} is not at {file}", "put it there, or set its path")
+        return
     if folder is None or not folder.is_dir():
         if chosen.drafter is not None and profile.drafters[chosen.drafter].made:
             yield Finding("note", f"drafter {chosen.drafter} is made when it is first served")

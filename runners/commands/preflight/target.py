@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from runners.core import gguf_header
 from runners.core.checkpoint import read_text_config, shard_bytes
+from runners.core.errors import UserError
 from runners.core.finding import Finding
 from runners.profiles.profile import Profile
-from runners.serve import model_files
+from runners.serve import target_files
 
 PROBE_BYTES = 64 << 20  # 64 MiB: enough to time a disk, short enough for a check of seconds
 
@@ -20,25 +22,54 @@ def check(profile: Profile) -> Iterator[Finding]:
     if target.path is None and target.package is None:
         yield Finding("note", f"{target.name} is known by its name alone: its servers run already")
         return
-    files = model_files.planned_files(profile)
     if target.package:
-        if files.gguf is not None and files.gguf.is_file():
+        gguf, _ = target_files.forms(target)
+        if gguf is not None and gguf.is_file():
             yield Finding("note", f"{target.name} is in the cache; its hash is checked when it is served")
         else:
             yield Finding("note", f"{target.name} is not in the cache: `make report` fetches and checks it")
         return
-    path = Path(target.path or "")
-    if not path.exists():
-        yield Finding("blocker", f"the target is not at {path}", f"put it there, or set target.path in {profile.name}")
+    gguf, folder = target_files.forms(target)
+    if gguf is not None:
+        yield from _file(gguf, profile)
+    if folder is None:
         return
-    if path.is_file():
-        if path.stat().st_size != target.bytes_on_disk:
-            words = f"{path.name} has {path.stat().st_size:,} bytes, the profile says {target.bytes_on_disk:,}"
-            yield Finding("warning", words, "copy it again, or correct bytes_on_disk")
+    if not folder.is_dir():
+        words = f"the target is not at {folder}" + (": it is a file" if folder.is_file() else "")
+        yield Finding("blocker", words, f"put it there, or set target.path in {profile.name}")
         return
-    yield from model_folder(path, target.bytes_on_disk)
-    yield from _config(path, profile)
-    yield from _speed(path, target.bytes_on_disk)
+    yield from model_folder(folder, target.bytes_on_disk)
+    yield from _config(folder, profile)
+    yield from _speed(folder, target.bytes_on_disk)
+
+
+def _file(path: Path, profile: Profile) -> Iterator[Finding]:
+    """Is a GGUF file there, whole at its head, and of the profile's model?"""
+    if not path.is_file():
+        yield Finding("blocker", f"the target is not at {path}", "put the file there, or correct its path")
+        return
+    target, expected = profile.target, target_files.bytes_of(profile.target, "gguf")
+    size = gguf_header.bytes_on_disk(path)
+    if expected and size != expected:
+        words = f"{path.name} has {size:,} bytes, the profile says {expected:,}"
+        yield Finding("warning", words, "copy it again, or correct bytes_on_disk")
+    try:
+        facts = gguf_header.read(path)
+    except UserError as error:
+        yield Finding("blocker", str(error))
+        return
+    said = {"layers": facts.layers, "hidden_size": facts.hidden_size, "vocab_size": facts.vocab_size}
+    for key, found in said.items():
+        wanted = getattr(target, key)
+        if found is not None and found != wanted:
+            words = f"{path.name} has {key} {found:,}, the profile {wanted:,}"
+            # The two forms of a model may pad its vocabulary differently.
+            level = "warning" if key == "vocab_size" else "blocker"
+            yield Finding(level, words, "is it another model than the profile's? correct the path or the profile")
+    if facts.context_length and target.context_length > facts.context_length:
+        words = f"the profile asks for {target.context_length:,} positions, the model has {facts.context_length:,}"
+        yield Finding("warning", words, "lower context_length")
+    yield Finding("note", f"{path.name}: {facts.name or facts.architecture}, {facts.precision}")
 
 
 def model_folder(folder: Path, expected_bytes: int | None = None) -> Iterator[Finding]:
