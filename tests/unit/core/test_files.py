@@ -11,7 +11,7 @@ import yaml
 from runners.__main__ import main
 from runners.analyse import forecasts, machines, results
 from runners.claims import claim, next_steps
-from runners.commands import new_profile, serve_winner
+from runners.commands import new_profile, profile_text, serve_winner
 from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.files import write_atomic
@@ -256,13 +256,13 @@ def test_a_model_whose_config_holds_nulls_still_gives_a_profile(tmp_path):
     nulls = ("text_config", "quantization_config", "max_position_embeddings")
     sizes = {"num_hidden_layers": 2, "hidden_size": 8, "vocab_size": 16}
     (folder / "config.json").write_text(json.dumps(dict.fromkeys(nulls) | sizes))
-    text = new_profile.text("mine", str(folder), None, [])
+    text = profile_text.text(new_profile.look("mine", [str(folder)]))
     assert yaml.safe_load(text)["target"]["path"] == str(folder)
     (folder / "config.json").write_text("[]")
     with pytest.raises(UserError, match="must hold a mapping"):
-        new_profile.text("mine", str(folder), None, [])
+        new_profile.look("mine", [str(folder)])
     with pytest.raises(UserError, match="must be a drafter's folder"):
-        new_profile.text("mine", None, str(tmp_path / "/nope: x #"), [])
+        new_profile.look("mine", drafter=[str(tmp_path / "/nope: x #")])
     shutil.rmtree(folder)
 
 
