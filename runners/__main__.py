@@ -51,6 +51,11 @@ COMMANDS: dict[str, dict[str, Command]] = {
             "Measure one configuration beside its base and print its figures.",
             "--configuration llamacpp-base",
         ),
+        "try": Command(
+            "try_drafter",
+            "Say within some minutes whether drafting pays for a model, with a drafter or without.",
+            "--target /models/target --drafter /models/drafter --k 1,2,3 --minutes 30",
+        ),
         "verdict": Command(
             "show_verdict", "Say from the ledger, in seconds, what to serve and whether it pays.", "--json"
         ),

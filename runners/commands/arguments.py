@@ -26,7 +26,8 @@ def add_runs(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--runs", default=default, help=f"published, local, or a folder (default: {default})")
 
 
-def _minutes(text: str) -> float:
+def minutes(text: str) -> float:
+    """A number of minutes above 0, as argparse takes it."""
     value = float(text)
     if not 0 < value < 1e5:
         raise argparse.ArgumentTypeError("must be a number of minutes above 0")
@@ -36,7 +37,7 @@ def _minutes(text: str) -> float:
 def add_minutes(parser: argparse.ArgumentParser, default: float | None = None) -> None:
     """--minutes: the budget of a campaign."""
     usual = "the preset's `minutes`" if default is None else f"{default:g}"
-    parser.add_argument("--minutes", type=_minutes, default=default, help=f"what the whole may take (default: {usual})")
+    parser.add_argument("--minutes", type=minutes, default=default, help=f"what the whole may take (default: {usual})")
 
 
 def add_more(parser: argparse.ArgumentParser) -> None:

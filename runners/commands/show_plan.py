@@ -82,7 +82,6 @@ def _print_command(start: PlannedStart) -> None:
     added = " ".join(f"{k}={shlex.quote(v)}" for k, v in redact.masked(line.env).items())
     print(f"  environment  {added or '(nothing added)'}")
     print(f"  command      {shlex.join(redact.masked_argv(line.argv))}")
-    print(f"  port         {start.port or 'any free one'}")
 
 
 def _print_totals(
