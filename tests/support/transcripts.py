@@ -43,11 +43,14 @@ FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 class Transcript(NamedTuple):
-    """words: behind `specverdict`. timed: its figures are measured. busy: the servers have requests meanwhile."""
+    """words: behind `specverdict`. timed: its figures are measured. busy: the servers have requests meanwhile. after: the
+    one whose runs it reads.
+    """
 
     words: str
     timed: bool = False
     busy: bool = False
+    after: str | None = None
 
 
 TRANSCRIPTS = {
@@ -77,10 +80,20 @@ class Box:
         whole = small_models.head_tensors()
         small_models.head(folder / "bare-head", tensors={n: t for n, t in whole.items() if n != "lm_head.weight"})
         self._ports: dict[str, int] = {}  # by the port that the guide shows
+        self._typed: dict[str, str] = {}
 
     def transcript(self, name: str) -> str:
-        """The command as it is typed, and what it prints on both streams."""
+        """The command as it is typed, and what it prints on both streams. Each is typed once: what one keeps is there for
+        the next.
+        """
         one = TRANSCRIPTS[name]
+        if one.after is not None:
+            self.transcript(one.after)
+        if name not in self._typed:
+            self._typed[name] = self._type(one)
+        return self._typed[name]
+
+    def _type(self, one: Transcript) -> str:
         typed = one.words
         for shown, port in (self._servers() if one.timed else {}).items():
             typed = typed.replace(f"{HOST}:{shown}", f"{HOST}:{port}")
