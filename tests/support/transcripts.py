@@ -43,8 +43,8 @@ FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 class Transcript(NamedTuple):
-    """words: behind `specverdict`. timed: its figures are measured. busy: the servers have requests meanwhile. after: the
-    one whose runs it reads.
+    """words: behind `specverdict`. timed: its figures are measured. busy: the servers have requests meanwhile.
+    after: the one whose runs it reads.
     """
 
     words: str
@@ -60,6 +60,7 @@ TRANSCRIPTS = {
     "ask": Transcript(
         f"ask --base {BASE}/v1 --spec {SPEC}/v1 --prompts chat -C 1,4 --minutes 2 --keep my-servers", timed=True
     ),
+    "verdict": Transcript("verdict --profile my-servers", timed=True, after="ask"),
     "ask-prompts": Transcript(
         f"ask --base {BASE} --spec {SPEC} --prompts questions.csv#question --output-tokens 64 -C 2 --minutes 0.5",
         timed=True,
@@ -83,8 +84,8 @@ class Box:
         self._typed: dict[str, str] = {}
 
     def transcript(self, name: str) -> str:
-        """The command as it is typed, and what it prints on both streams. Each is typed once: what one keeps is there for
-        the next.
+        """The command as it is typed, and what it prints on both streams. Each is typed once: what one keeps is there
+        for the next.
         """
         one = TRANSCRIPTS[name]
         if one.after is not None:
