@@ -20,6 +20,12 @@ PROFILE = synthetic_runs.PROFILE
 LATE = "llamacpp-eagle3-untrained"
 
 
+@pytest.fixture(autouse=True)
+def a_machine_that_measured_nothing(monkeypatch):
+    """The published runs may be of the very machine that runs this test."""
+    monkeypatch.setattr(provenance, "machine_id", lambda: "00000000")
+
+
 @pytest.fixture
 def runs(tmp_path):
     missing = ("vllm-eagle3-untrained", LATE)
@@ -56,7 +62,7 @@ def test_forecasts_are_for_what_is_not_measured_and_scored_only_if_they_came_fir
     assert scores.error.astype(float).notna().all() and scores.within.isna().all()
     assert len(forecasts.of_latest_form(scores)) == 6 and forecasts.of_latest_form(scores.iloc[:0]).empty
     assert "none has an interval" in forecasts_chapter.ahead_sentence(scores)
-    assert "6 " in forecasts_chapter.ahead_sentence(scores) and len(forecasts_chapter.ahead_table(scores)) == 6
+    assert len(forecasts_chapter.ahead_table(scores)) == 6
     assert LATE not in set(forecasts.make(profile, "full", runs).configuration)
 
 
