@@ -7,6 +7,7 @@ import time
 import httpx
 
 from runners.core.errors import UserError
+from runners.engines import http
 from runners.readers.sources import Source
 
 TIMEOUT = 10.0  # seconds
@@ -47,14 +48,14 @@ def fetch(polls: httpx.Client, url: str) -> Source:
     name = shown(where)
     at = time.time()
     try:
-        answer = polls.get(where)
+        answer = http.get(polls, where)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise UserError(f"{name} does not answer ({error or type(error).__name__}); check host and port.") from error
-    if answer.status_code in (401, 403):
-        raise UserError(f"{name} asks for a key ({answer.status_code}); give it with --api-key-env or --header.")
-    if answer.status_code != 200:
+    if answer.status in (401, 403):
+        raise UserError(f"{name} asks for a key ({answer.status}); give it with --api-key-env or --header.")
+    if answer.status != 200:
         raise UserError(
-            f"{name} answers {answer.status_code}; give the address of /metrics, and switch metrics on where an "
+            f"{name} answers {answer.status}; give the address of /metrics, and switch metrics on where an "
             "engine needs it (SGLang: --enable-metrics, llama.cpp: --metrics)."
         )
     return Source(name, kept=answer.text, at=at)

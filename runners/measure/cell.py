@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from pydantic import ValidationError
+
 from runners.core import progress, provenance, redact
+from runners.core.validation import first_fault
 from runners.measure import cell_key, gates
 from runners.measure.cell_context import CellContext
 from runners.measure.cell_key import Place
@@ -23,10 +26,15 @@ def judged_row(context: CellContext, point: Point, place: Place, seen: Observati
     """
     seen = compared(seen, context)
     reasons = judge(seen, context, point)
+    try:
+        row = measured_row(context, point, place, seen, reasons)
+    except ValidationError as error:
+        # What a server counts may be impossible in more ways than gates foresee; the cell is void, not the campaign.
+        row = never_measured_row(context, point, place, f"impossible figures: {first_fault(error, CellRow, 'the row')}")
     label = points.label(context.name, point)
-    for reason in reasons:
+    for reason in row.reasons or []:
         progress.say(f"{label}: void: {reason}")
-    return measured_row(context, point, place, seen, reasons)
+    return row
 
 
 def measured_row(context: CellContext, point: Point, place: Place, seen: Observation, reasons: list[str]) -> CellRow:

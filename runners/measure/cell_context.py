@@ -11,6 +11,7 @@ import httpx
 
 from runners.core import progress
 from runners.core.errors import UserError
+from runners.engines import http
 from runners.engines.registry import engine
 from runners.measure import reference_answers
 from runners.measure.base_answers import BaseAnswers, Text, of_ledger
@@ -111,10 +112,10 @@ class CellContext:
     def counters(self, base_url: str) -> Counters | None:
         """The engine's counters now; None when it does not answer, or not with counters."""
         try:
-            response = self._client.get(f"{base_url}/metrics", headers=self.headers | {"Connection": "close"})
-        except httpx.HTTPError:
+            response = http.get(self._client, f"{base_url}/metrics", self.headers | {"Connection": "close"})
+        except (httpx.HTTPError, httpx.InvalidURL):
             return None
-        if response.status_code != 200:
+        if response.status != 200:
             return None
         try:
             found: Counters = self.reader.read_counters(response.text)

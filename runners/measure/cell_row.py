@@ -12,7 +12,7 @@ from runners.core.validation import first_fault
 
 SCHEMA_VERSION: Literal[1] = 1
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]  # what a table column can hold
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]  # a whole number is an amount too
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -7,6 +7,7 @@ server closes idle ones, and a reused one fails as if the server had.
 """
 
 import asyncio
+import math
 import resource
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -20,12 +21,19 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from runners.core import redact, secrets
+from runners.core.one_line import one_line
 from runners.measure import token_times
+from runners.measure.chat_event import OddReply, text_of
+from runners.measure.event_stream import DONE, EventStream, ends
+from runners.measure.request_limits import Limits
 from runners.measure.token_times import Stamped
 from runners.serve.attached_server import KEY_WANTED, NO_KEY
 
 RAMP, TIMED, CUT = "ramp", "timed", "cut"
 OWN_ENDS = ("stop", "tool_calls", "function_call")  # finish reasons of an answer that ended by itself
+PATH = "/v1/chat/completions"
+HEARD = 4096  # bytes that are read of what a server says when it refuses
+AFTER_END_S = 1.0  # how long a connection may stay open behind the end of its stream
 _USUAL_HEADERS = ("accept", "accept-encoding", "connection", "user-agent")
 
 
@@ -91,8 +99,9 @@ def closed_loop(
     an engine with slots serves each worker from one slot; None to leave it out. headers: of each request, beside the
     usual ones.
 
-    A request that brings no byte for `timeout_s` seconds ends as an error, as does any other failure: the caller's
-    gates decide what that means for the cell. Never raises for a request's sake.
+    A request that brings no byte, or no first token, for `timeout_s` seconds ends as an error, as does one that goes on
+    for ever (request_limits.py), and any other failure: the caller's gates decide what that means for the cell. Never
+    raises for a request's sake.
     """
     return in_own_thread(lambda: _closed_loop(base_url, jobs, concurrency, timeout_s, slot_field, headers))
 
@@ -149,7 +158,8 @@ async def connection(
     session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
     timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, 10))
     transport = AiohttpTransport(client=session)
-    own = dict(headers or {})
+    # httpx offers to take compressed answers; tokens that are compressed together arrive together.
+    own = {"Accept-Encoding": "identity"} | dict(headers or {})
     async with httpx.AsyncClient(transport=transport, base_url=base_url, timeout=timeout, headers=own) as client:
         yield client
 
@@ -161,29 +171,58 @@ async def stream(
 
     Failures end in `result.error`. A task that is cancelled leaves what came so far.
     """
-    head = b""
+    limits = Limits.of(request, client.timeout.read or math.inf)
+    events, room, ended = EventStream(), limits.most_bytes, False
     try:
-        async with client.stream("POST", "/v1/chat/completions", json=request) as response:
-            if response.status_code != 200:
-                body = (await response.aread())[:4096].decode(errors="replace")
-                result.error = refused(response.status_code, body, client.headers)
+        # httpx waits so long for a byte; a server may send bytes for ever and no token.
+        async with asyncio.timeout(limits.patience_s) as limit, client.stream("POST", PATH, json=request) as response:
+            if error := await _not_a_stream(response, client.headers):
+                result.error = error
                 return
             async for chunk in response.aiter_raw():
                 now = clock.now()
                 stamped.append((now, chunk))
+                room -= len(chunk)
+                if room < 0:
+                    result.error = f"the server's answer is longer than {limits.most_bytes:,} bytes"
+                    return
                 if result.first_token_s is None:
                     # Parsed until the first token only: the first events of a stream carry a role and no text.
-                    head += chunk
-                    if _has_token(head):
+                    if any(text_of(event) for event in events.feed(chunk)):
                         result.first_token_s = result.last_token_s = now
-                elif b'content":' in chunk or b'reasoning":' in chunk or b'"arguments":' in chunk:
+                        limit.reschedule(limits.until())
+                elif b'content"' in chunk or b'reasoning"' in chunk or b'"arguments"' in chunk:
                     # Thoughts and a tool's call too; a search of bytes costs far less than JSON. The closing chunks
                     # (finish reason, usage) carry no token and must not move the last one.
                     result.last_token_s = now
+                if DONE in chunk and ends(chunk):
+                    # All is said; a server or a gateway that keeps the connection open need not be waited for.
+                    ended = True
+                    limit.reschedule(asyncio.get_running_loop().time() + AFTER_END_S)
+    except OddReply as odd:
+        result.error = str(odd)
+    except TimeoutError:
+        result.error = None if ended else limits.exceeded(result.first_token_s is not None, bool(stamped))
     except httpx.TimeoutException:
-        result.error = f"no byte for {client.timeout.read:.0f} s"
+        result.error = None if ended else f"no byte for {limits.patience_s:.0f} s"
     except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
-        result.error = f"{type(error).__name__}: {error}"
+        result.error = one_line(f"{type(error).__name__}: {error}")
+
+
+async def _not_a_stream(response: httpx.Response, headers: Mapping[str, str]) -> str | None:
+    """Why an answer is no stream of events that can be timed; None for a good one."""
+    if response.status_code != 200:
+        said = b""
+        async for chunk in response.aiter_raw():  # an error's text may be endless too
+            said += chunk
+            if len(said) >= HEARD:
+                break
+        return refused(response.status_code, said[:HEARD].decode(errors="replace"), headers)
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    if coding != "identity":
+        # Tokens that are compressed together arrive together.
+        return f"the server compressed its answer ({one_line(coding)}) although `Accept-Encoding: identity` was sent"
+    return None
 
 
 def refused(status: int, text: str, headers: Mapping[str, str]) -> str:
@@ -194,12 +233,7 @@ def refused(status: int, text: str, headers: Mapping[str, str]) -> str:
         if name.lower() not in _USUAL_HEADERS:
             text = redact.without_words(text, value.split())
     wanted = f" ({KEY_WANTED})" if status in NO_KEY else ""
-    return f"HTTP {status}{wanted}: {secrets.masked(text)[:300]}"
-
-
-def _has_token(head: bytes) -> bool:
-    """True once the stream's whole lines hold a token's text (role-only and empty deltas are none)."""
-    return any(token_times.text_of(event) for event in token_times.lines(head.rpartition(b"\n")[0]))
+    return f"HTTP {status}{wanted}: {one_line(secrets.masked(text))}"
 
 
 def parsed(kept: list[tuple[Result, list[Stamped]]]) -> list[Result]:

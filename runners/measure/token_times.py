@@ -7,10 +7,12 @@ over its chunks by the length of their text, which is modelled and not counted. 
 is given the tokens a character of the whole answers beside it.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from runners.measure import chat_event
+from runners.measure.chat_event import MOST_TOKENS, Event, OddReply, text_of
+from runners.measure.event_stream import EventStream
 
 CHUNK_IS_TOKEN = 1.02  # tokens a chunk up to which a chunk is taken for a token
 Stamped = tuple[float, bytes]  # seconds from the start of the cell, raw bytes
@@ -32,27 +34,50 @@ class Answer:
 
 
 def read(stamped: Sequence[Stamped]) -> Answer:
-    """The answer that a stream of server-sent events holds, ended or cut."""
-    answer, counted, running = Answer(), [], 0
-    texts: list[str] = []
-    for now, event in _events(stamped, answer):
-        if event.get("error"):
-            detail = event["error"]
-            answer.error = str(detail.get("message", detail) if isinstance(detail, dict) else detail)[:300]
-        usage = event.get("usage") or {}
-        total = usage.get("completion_tokens")
-        if text := text_of(event):
-            texts.append(text)
-            answer.token_s.append(now)
-            counted.append(None if total is None else max(int(total) - running, 0))
-        if total is not None:
-            running = max(running, int(total))
-            answer.output_tokens, answer.prompt_tokens = running, usage.get("prompt_tokens")
-        choices = event.get("choices") or [{}]
-        answer.finish_reason = choices[0].get("finish_reason") or answer.finish_reason
-    answer.text, answer.chunk_texts = "".join(texts), texts
-    answer.token_counts = _counts(counted, texts, answer.output_tokens)
+    """The answer that a stream of server-sent events holds, ended or cut. An odd event ends it, with an error."""
+    answer, counted, stream = Answer(), list[int | None](), EventStream()
+    try:
+        for now, event in _events(stamped, stream):
+            _take(event, now, answer, counted)
+    except OddReply as odd:
+        answer.error = str(odd)
+    answer.error, answer.done = answer.error or stream.fault, stream.done
+    answer.token_counts = _counts(counted, answer.chunk_texts, answer.output_tokens)
+    answer.text, halves = _whole_characters("".join(answer.chunk_texts))
+    if halves and answer.done:
+        answer.error = answer.error or "the server's answer is odd: its text holds half of a character (a surrogate)"
     return answer
+
+
+def _take(event: Event, now: float, answer: Answer, counted: list[int | None]) -> None:
+    """Add one event to an answer; `counted` gets the tokens of its chunk, None where the engine does not say."""
+    answer.error = chat_event.error_of(event) or answer.error
+    total, prompt = chat_event.counts_of(event)
+    running = answer.output_tokens or 0
+    if text := text_of(event):
+        answer.chunk_texts.append(text)
+        answer.token_s.append(now)
+        counted.append(None if total is None else max(total - running, 0))
+    if total is not None:
+        answer.output_tokens, answer.prompt_tokens = max(running, total), prompt
+    answer.finish_reason = chat_event.finish_reason_of(event) or answer.finish_reason
+
+
+def _events(stamped: Sequence[Stamped], stream: EventStream) -> Iterator[tuple[float, Event]]:
+    """Each event with the arrival of the bytes that completed it."""
+    for now, chunk in stamped:
+        for event in stream.feed(chunk):
+            yield now, event
+    for event in stream.close():
+        yield stamped[-1][0], event
+
+
+def _whole_characters(text: str) -> tuple[str, int]:
+    """(the text, how many halves of a character were alone in it): halves that came in two chunks are joined, one alone
+    becomes U+FFFD, for no file can hold it.
+    """
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole, whole.count("\ufffd") - text.count("\ufffd")
 
 
 def fill_in_cut(answers: Sequence[Answer]) -> None:
@@ -64,58 +89,7 @@ def fill_in_cut(answers: Sequence[Answer]) -> None:
     per_character = tokens / sum(len(a.text) for a in whole)
     for a in answers:
         if a.output_tokens is None and a.chunk_texts:
-            a.token_counts = _spread(a.chunk_texts, round(per_character * len(a.text)))
-
-
-def text_of(event: dict[str, Any]) -> str:
-    """The text of one event: an answer's, a reasoning model's thoughts, and a call of a tool (its name and arguments).
-    All of them are tokens like others.
-    """
-    choices = event.get("choices") or [{}]
-    delta = choices[0].get("delta") or {}
-    # vLLM 0.32 sends `reasoning`, older releases and others `reasoning_content`, and some both with the same text.
-    text = _text(delta.get("reasoning") or delta.get("reasoning_content")) + _text(delta.get("content"))
-    if delta.get("tool_calls") or delta.get("function_call"):
-        calls = [call.get("function") for call in delta.get("tool_calls") or []] + [delta.get("function_call")]
-        text += "".join(_text(call.get("name")) + _text(call.get("arguments")) for call in calls if call)
-    return text
-
-
-def _text(part: Any) -> str:
-    """A piece of a delta as text; some servers send a list of parts."""
-    if isinstance(part, str):
-        return part
-    if isinstance(part, list):
-        return "".join(_text(piece) for piece in part)
-    return _text(part.get("text") or part.get("thinking")) if isinstance(part, dict) else ""
-
-
-def lines(raw: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects of whole lines of an event stream; a line that is not one is passed over."""
-    for line in raw.split(b"\n"):
-        line = line.strip()
-        if line.startswith(b"data:") and not line.endswith(b"[DONE]"):
-            try:
-                event = json.loads(line[5:])
-            except ValueError:
-                continue
-            if isinstance(event, dict):
-                yield event
-
-
-def _events(stamped: Sequence[Stamped], answer: Answer) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Each event with the arrival of the bytes that completed it; notes the end of the stream in `answer`."""
-    rest = b""
-    for now, chunk in stamped:
-        whole, newline, rest = (rest + chunk).rpartition(b"\n")
-        if newline:
-            answer.done = answer.done or whole.rstrip().endswith(b"[DONE]")
-            for event in lines(whole):
-                yield now, event
-    if rest:
-        answer.done = answer.done or rest.rstrip().endswith(b"[DONE]")
-        for event in lines(rest):
-            yield stamped[-1][0], event
+            a.token_counts = _spread(a.chunk_texts, min(round(per_character * len(a.text)), MOST_TOKENS))
 
 
 def _counts(counted: list[int | None], texts: list[str], total: int | None) -> list[int]:

@@ -37,7 +37,7 @@ class Attach(Strict):
         if parts.username is not None or parts.password is not None:
             raise ValueError("`url` must hold no user and no password; name the key's variable in `api_key_env`")
         if parts.query or parts.fragment:
-            raise ValueError(f"`url: {url}` must be an address without a query, such as http://127.0.0.1:8000")
+            raise ValueError("`url` must be an address without a query, such as http://127.0.0.1:8000")
         return url.rstrip("/").removesuffix("/v1").rstrip("/")
 
 

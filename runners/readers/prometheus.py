@@ -16,6 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from runners.core.errors import UserError
 
+MOST = 2**53  # a count beyond it is no exact number any more
+MOST_POSITIONS = 1024  # of a draft; engines draft some tens of tokens
 # A label's value may hold any character: braces too, and quotes behind a backslash.
 _ROW = re.compile(
     r'[|\s]*+(?P<name>[A-Za-z_:][A-Za-z0-9_:]*+)(?:[ \t]*+(?P<labels>\{(?:[^"{}]|"(?:[^"\\]|\\.)*+")*+\}))?'
@@ -119,8 +121,10 @@ def started(text: str) -> float | None:
 
 
 def total(found: list[Sample], name: str, **labels: str) -> float | None:
-    """Sum of a metric over all samples with these labels; None without a sample, which is not the same as 0."""
-    values = [s.value for s in found if s.name == name and all(s.labels.get(k) == v for k, v in labels.items())]
+    """Sum of a metric over all samples with these labels; None without a sample, which is not the same as 0. UserError
+    for what no number of tokens or requests can be.
+    """
+    values = [_possible(s) for s in found if s.name == name and all(s.labels.get(k) == v for k, v in labels.items())]
     return sum(values) if values else None
 
 
@@ -131,13 +135,28 @@ def count(found: list[Sample], name: str, **labels: str) -> int | None:
 
 
 def by_position(found: list[Sample], name: str) -> list[int] | None:
-    """A counter with a `position` label as a list over positions 0, 1, ..., summed over the other labels."""
+    """A counter with a `position` label as a list over positions 0, 1, ..., summed over the other labels. UserError for
+    a position that no draft has.
+    """
     sums: dict[int, float] = {}
     for s in found:
-        if s.name == name and s.labels.get("position", "").isdigit():
-            position = int(s.labels["position"])
-            sums[position] = sums.get(position, 0.0) + s.value
+        if s.name == name and s.labels.get("position"):
+            position = _position(s.labels["position"])
+            sums[position] = sums.get(position, 0.0) + _possible(s)
     return [round(sums.get(i, 0.0)) for i in range(max(sums) + 1)] if sums else None
+
+
+def _position(label: str) -> int:
+    # Before it is made a number and a list as long: a server may write anything there.
+    if not (label.isascii() and label.isdigit()) or len(label) > 6 or int(label) >= MOST_POSITIONS:
+        raise _unreadable(f"position {label[:20]!r} is none of the first {MOST_POSITIONS} of a draft")
+    return int(label)
+
+
+def _possible(s: Sample) -> float:
+    if not 0 <= s.value <= MOST:
+        raise _unreadable(f"{s.name} is {s.value:g}, which nothing can count")
+    return s.value
 
 
 def accepted_tokens(found: list[Sample], spec: str) -> tuple[int | None, list[int] | None]:

@@ -36,7 +36,9 @@ class AttachedServer:
     def status(self, path: str) -> int:
         """The HTTP status of a path; raises httpx's errors when nothing answers."""
         # trust_env=False: a proxy named in the environment must not stand between us and the server.
-        return httpx.get(self.base_url + path, headers=self._headers, timeout=10, trust_env=False).status_code
+        # The body is left unread: it may have no end.
+        with httpx.stream("GET", self.base_url + path, headers=self._headers, timeout=10, trust_env=False) as answer:
+            return answer.status_code
 
     def health(self) -> int:
         """The status of its health check; of its list of models where a gateway has no health check."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import httpx
 
-from runners.engines import environments
+from runners.core.one_line import one_line
+from runners.engines import environments, http
 from runners.engines.engine import Files, Flags, Serving
 from runners.engines.registry import engine
 from runners.profiles import whole_command
@@ -88,11 +89,12 @@ def reported_version(kind: str, base_url: str, headers: Mapping[str, str] | None
     """The running server's own version; None when it reports none."""
     path, key = engine(kind).version_at
     try:
-        answer = httpx.get(base_url + path, headers=dict(headers or {}), timeout=10, trust_env=False).json()
-    except (httpx.HTTPError, ValueError):
+        with httpx.Client(timeout=10, trust_env=False) as client:
+            answer = http.get(client, base_url + path, headers).json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return None
     found = answer.get(key) if isinstance(answer, dict) else None
-    return str(found) if found else None
+    return one_line(str(found)) if found else None
 
 
 def slot_field(profile: Profile, name: str, concurrency: int) -> str | None:

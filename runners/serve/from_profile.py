@@ -9,7 +9,7 @@ from runners.engines import environments
 from runners.engines.registry import engine
 from runners.profiles.profile import Profile
 from runners.readers.registry import reader
-from runners.serve import model_files, target_files
+from runners.serve import exposure, model_files, target_files
 from runners.serve.attached_server import attach, request_headers
 from runners.serve.planned_start import planned_start
 from runners.serve.ports import check_port, free_port
@@ -40,6 +40,8 @@ def running(profile: Profile, name: str, log: Path) -> Iterator[RunningServer]:
     port = start.port or free_port()
     check_port(start.host, port)
     line = start.command(port)
+    if warned := exposure.warning(name, start.host, line.argv):
+        progress.say(warned)
     log.parent.mkdir(parents=True, exist_ok=True)
     launch = Launch(
         name=name,

@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 
 from runners.core.errors import UserError
+from runners.core.one_line import one_line
+from runners.engines import http
 from runners.engines.engine import Engine, ServerFacts
 from runners.engines.registry import all_engines, engine
 from runners.readers.records import Counters
@@ -40,7 +42,7 @@ def identify(url: str, headers: Mapping[str, str], kind: str | None = None, mode
         name, found_by = (kind, "--engine") if kind else _engine(client, url, served, metrics)
         module = engine(name)
         facts = _facts(client, url, module)
-    names = tuple(str(m["id"]) for m in served if m.get("id"))
+    names = tuple(one_line(str(m["id"])) for m in served if m.get("id"))
     if model is not None and names and model not in names:
         raise UserError(f"{url} serves no model `{model}`; it serves {', '.join(names)}.")
     if model is None and not names:
@@ -59,15 +61,15 @@ def identify(url: str, headers: Mapping[str, str], kind: str | None = None, mode
 def _models(client: httpx.Client, url: str) -> list[dict[str, Any]]:
     """What /v1/models lists; empty where it lists nothing."""
     try:
-        response = client.get(url + MODELS)
+        response = http.get(client, url + MODELS)
     except httpx.TimeoutException as error:
         raise UserError(f"{url} does not answer within 10 s; wait until the server is ready, or look at it.") from error
-    except (httpx.TransportError, httpx.InvalidURL) as error:
+    except (httpx.RequestError, httpx.InvalidURL) as error:
         raise UserError(f"No server answers at {url}; start it, or correct the address.") from error
-    if response.status_code in NO_KEY:
-        raise UserError(f"{url} answers {response.status_code}: {KEY_WANTED}.")
-    if response.status_code >= 500:
-        raise UserError(f"{url}{MODELS} answers {response.status_code}; wait until the server is ready.")
+    if response.status in NO_KEY:
+        raise UserError(f"{url} answers {response.status}: {KEY_WANTED}.")
+    if response.status >= 500:
+        raise UserError(f"{url}{MODELS} answers {response.status}; wait until the server is ready.")
     found = _json_of(response)
     listed = found.get("data") if isinstance(found, dict) else None
     return [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
@@ -92,13 +94,29 @@ def _engine(client: httpx.Client, url: str, served: list[dict[str, Any]], metric
 
 def _facts(client: httpx.Client, url: str, module: Engine) -> ServerFacts:
     answers = dict(_answers(client, url, module))
-    found = module.facts(answers)
+    try:
+        found = module.facts(answers)
+    except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError):
+        found = ServerFacts()  # answers of another form tell nothing
+    found = _possible(found)
     path, key = module.version_at
     if found.version is None:
         answer = answers.get(path) or _json(client, url + path)
         version = answer.get(key) if isinstance(answer, dict) else None
-        found = replace(found, version=str(version) if version else None)
+        found = replace(found, version=one_line(str(version)) if version else None)
     return found
+
+
+def _possible(found: ServerFacts) -> ServerFacts:
+    """What can be true of the facts: a server may answer anything in the place of a number or a name."""
+    facts: dict[str, Any] = {"drafts": found.drafts if isinstance(found.drafts, bool) else None}
+    for name in ("context_length", "max_running_requests", "k"):
+        count = getattr(found, name)
+        facts[name] = count if isinstance(count, int) and not isinstance(count, bool) and count >= 1 else None
+    for name in ("version", "method"):
+        word = getattr(found, name)
+        facts[name] = one_line(str(word)) if isinstance(word, str | int) else None
+    return ServerFacts(**facts)
 
 
 def _answers(client: httpx.Client, url: str, module: Engine) -> Iterator[tuple[str, Any]]:
@@ -118,21 +136,21 @@ def _counters(kind: str, metrics: str) -> Counters | None:
 
 def _text(client: httpx.Client, url: str) -> str:
     try:
-        response = client.get(url)
-    except httpx.HTTPError:
+        response = http.get(client, url)
+    except (httpx.HTTPError, httpx.InvalidURL):
         return ""
-    return response.text if response.status_code == 200 else ""
+    return response.text if response.status == 200 else ""
 
 
 def _json(client: httpx.Client, url: str) -> Any:
     try:
-        response = client.get(url)
-    except httpx.HTTPError:
+        response = http.get(client, url)
+    except (httpx.HTTPError, httpx.InvalidURL):
         return None
-    return _json_of(response) if response.status_code == 200 else None
+    return _json_of(response) if response.status == 200 else None
 
 
-def _json_of(response: httpx.Response) -> Any:
+def _json_of(response: http.Reply) -> Any:
     try:
         return response.json()
     except ValueError:

@@ -158,6 +158,7 @@ class _StartWatch:
 
 def _answers(client: httpx.Client, url: str) -> bool:
     try:
-        return client.get(url).status_code == 200
+        with client.stream("GET", url) as answer:  # its text is left unread
+            return answer.status_code == 200
     except httpx.HTTPError:
         return False
