@@ -8,10 +8,9 @@ import functools
 from collections.abc import Collection
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from runners.analyse import answer_lengths
+from runners.analyse import answer_lengths, request_checks
 from runners.core import files, paths
 from runners.core.errors import UserError
 from runners.core.format import NOT_MEASURED
@@ -147,54 +146,31 @@ def ok(frame: pd.DataFrame) -> pd.DataFrame:
 def requests(runs_root: str | Path, profile: str, configuration: str | None = None) -> pd.DataFrame:
     """One row a request of the attempt that `cells` chose; seconds from the cell's start.
 
-    Empty with the same columns when there is no requests.parquet; UserError when one cannot be read.
+    Empty with the same columns when there is no requests.parquet; UserError when one cannot be read. Cells whose
+    requests are not there are said.
     """
     frames = []
     for folder in folders(runs_root, profile):
-        path = folder / "requests.parquet"
-        if (configuration and folder.name != configuration) or not path.is_file():
+        if configuration and folder.name != configuration:
             continue
-        try:
-            frame = pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise UserError(
-                f"{folder.name}/{path.name} cannot be read ({error}); measure that configuration again."
-            ) from error
-        if not {"key", "prompt_id"} <= set(frame.columns):
-            wrong = "must have the columns `key` and `prompt_id`"
-            raise UserError(f"{folder.name}/{path.name} {wrong}; measure that configuration again.")
-        frame = frame.reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
-        fault = _request_fault(frame)
+        ledger = Ledger(folder)
+        frame = ledger.requests().reindex(columns=REQUEST_COLUMNS).assign(configuration=folder.name)
+        fault = request_checks.impossible(frame)
         if fault:
-            raise UserError(f"{folder.name}/{path.name}: {fault}; measure that configuration again.")
-        chosen = {r["key"]: r.get("attempt") for r in resolve(Ledger(folder).rows())}
+            raise UserError(f"{folder.name}/{ledger.requests_path.name}: {fault}; measure that configuration again.")
+        rows = resolve(ledger.rows())
+        chosen = {r["key"]: r.get("attempt") for r in rows}
         # Rows without an attempt number come from a ledger that repeats nothing: keep them all.
         wanted = [
             k in chosen and (chosen[k] is None or pd.isna(a) or a == chosen[k])
             for k, a in zip(frame.key, frame.attempt, strict=True)
         ]
         frames.append(frame[wanted])
+        request_checks.say_lost(ledger.requests_path, rows, set(frame.key))
+    frames = [frame for frame in frames if len(frame)]
     if not frames:
         return pd.DataFrame(columns=REQUEST_COLUMNS)
     return pd.concat(frames, ignore_index=True)
-
-
-def _request_fault(frame: pd.DataFrame) -> str | None:
-    """What is wrong with the first impossible request: a time or count that is not a number >= 0, or times in the wrong
-    order. None when all are possible.
-    """
-    columns = ["intended_s", "sent_s", "first_token_s", "last_token_s", "prompt_tokens", "output_tokens"]
-    for column in columns:
-        values = pd.to_numeric(frame[column], errors="coerce").astype(float)
-        text = not pd.api.types.is_numeric_dtype(frame[column])  # numbers that were written as text
-        wrong = frame[column].notna() & (text | ~(np.isfinite(values) & (values >= 0)))
-        if wrong.any():
-            return f"request {frame.prompt_id[wrong].iloc[0]} has {column} = {frame[column][wrong].iloc[0]!s:.40}"
-    for early, late in (("sent_s", "first_token_s"), ("first_token_s", "last_token_s")):
-        wrong = frame[early].astype(float) > frame[late].astype(float)
-        if wrong.any():
-            return f"request {frame.prompt_id[wrong].iloc[0]} has its {late} before its {early}"
-    return None
 
 
 def planned(profile: str) -> pd.DataFrame:

@@ -18,7 +18,7 @@ import yaml
 
 from runners.analyse import ask_answers, looks
 from runners.commands import arguments, ask_look, ask_words
-from runners.core import paths, progress
+from runners.core import json_text, paths, progress
 from runners.core.errors import UserError
 from runners.core.files import write_atomic
 from runners.core.format import NOT_MEASURED, minutes
@@ -129,7 +129,7 @@ def _concurrencies(text: str) -> list[int]:
 
 def _fields(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = json_text.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"must be a JSON object: {error}") from error
     if not isinstance(found, dict):

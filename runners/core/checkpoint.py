@@ -1,11 +1,11 @@
 """A model folder as files: its config.json and its tensors' names, dtypes and shapes, without loading weights."""
 
-import json
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runners.core import json_text
 from runners.core.errors import UserError
 
 HEADER_LIMIT = 100_000_000  # bytes; safetensors itself refuses a longer header
@@ -74,7 +74,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         raise UserError(f"No {file}; a model is a folder with config.json and safetensors files.")
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
+        config = json_text.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read ({error}); copy it again.") from error
     if not isinstance(config, dict):
@@ -90,7 +90,7 @@ def weight_files(folder: Path) -> list[Path]:
     index, whole = folder / "model.safetensors.index.json", folder / "model.safetensors"
     if not index.is_file():
         return [whole] if whole.is_file() else sorted(folder.glob("*.safetensors"))
-    named = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    named = sorted(set(json_text.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
     missing = [name for name in named if not (folder / name).is_file()]
     if missing:
         raise UserError(
@@ -119,7 +119,7 @@ def _safetensors_header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
         (size,) = struct.unpack("<Q", handle.read(8))
         if size > HEADER_LIMIT:
             raise ValueError("its header is too long")
-        header = json.loads(handle.read(size))
+        header = json_text.loads(handle.read(size))
     return {name: entry for name, entry in header.items() if name != "__metadata__"}, 8 + size
 
 
@@ -132,7 +132,7 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
 def read_text_config(folder: Path) -> dict[str, Any] | None:
     """`text_config` of the folder's config.json; None when it cannot be read."""
     try:
-        return text_config(json.loads((folder / "config.json").read_text()))
+        return text_config(json_text.loads((folder / "config.json").read_text()))
     except (OSError, ValueError, AttributeError):
         return None
 
@@ -173,7 +173,7 @@ def aux_layer_ids(config: dict[str, Any], layers: int) -> list[int]:
 
 def boundaries_of(drafter_folder: Path, layers: int) -> list[int]:
     """`aux_layer_ids` of the config.json in a drafter's folder."""
-    return aux_layer_ids(json.loads((drafter_folder / "config.json").read_text()), layers)
+    return aux_layer_ids(json_text.loads((drafter_folder / "config.json").read_text()), layers)
 
 
 def aux_count(config: dict[str, Any]) -> int:

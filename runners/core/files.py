@@ -11,9 +11,12 @@ from typing import Any, TypeVar
 
 import yaml
 
-from runners.core import secrets
+from runners.core import json_text, secrets
 from runners.core.errors import UserError
 
+# Of a YAML file: values, and levels of mappings and lists. A profile has some hundred, and less than ten.
+MOST_VALUES = 1_000_000
+DEEPEST = 50
 Row = dict[str, Any]
 Content = TypeVar("Content", dict[str, Any], list[Any])
 BINARY = (".parquet", ".gz", ".png")  # compressed: what is written there is masked before
@@ -44,6 +47,33 @@ def _mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
+def _content(text: str) -> Any:
+    loader = _UniqueKeyLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        values, depth = _size(node, {})
+        if values > MOST_VALUES or depth > DEEPEST:
+            problem = f"more than {MOST_VALUES:,} values or {DEEPEST} levels (each alias is what it names)"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _size(node: yaml.Node, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """(values, levels) of what a node stands for. An alias is the node that it names: a short text with aliases of
+    aliases stands for more than memory holds, and one inside itself has no end.
+    """
+    if id(node) not in known:
+        known[id(node)] = (MOST_VALUES + 1, 0)  # met again before it is complete: it holds itself
+        inner = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
+        sizes = [] if isinstance(node, yaml.ScalarNode) else [_size(part, known) for part in inner]
+        known[id(node)] = (1 + sum(values for values, _ in sizes), 1 + max((levels for _, levels in sizes), default=0))
+    return known[id(node)]
+
+
 def text_of(path: Path, what: str) -> str:
     """The file's text; UserError when it cannot be opened or is not UTF-8."""
     try:
@@ -59,14 +89,16 @@ def read_yaml(path: Path, what: str) -> Row:
     text = text_of(path, what)
     try:
         # Safe: no tag of a profile from somebody else can run code.
-        content = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+        content = _content(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "an unreadable character"
         raise UserError(f"{what}{line} is not valid YAML: {problem}.") from error
+    except RecursionError as error:
+        raise UserError(f"{what} is nested too deeply; no mapping or list needs {DEEPEST} levels.") from error
     except ValueError as error:  # an impossible date, a malformed number
-        raise UserError(f"{what} is not valid YAML: {error}; put quotes around it.") from error
+        raise UserError(f"{what} is not valid YAML: {str(error).partition(';')[0]}; put quotes around it.") from error
     if not isinstance(content, dict):
         raise UserError(f"{what} must hold a mapping; begin its lines with `key: value`.")
     return content
@@ -76,16 +108,21 @@ def read_json(path: Path, kind: type[Content], advice: str) -> Content:
     """A JSON file that holds a `kind` (dict or list); `advice` ends the sentence when it does not."""
     what = f"{path.parent.name}/{path.name}"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_text.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise UserError(f"{what} must be UTF-8 text; {advice}.") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{what} is not JSON ({error.msg}); {advice}.") from error
+    except ValueError as error:
+        raise UserError(f"{what} is not JSON ({_words(error)}); {advice}.") from error
     except OSError as error:
         raise UserError(f"{what} cannot be read ({error.strerror}); {advice}.") from error
     if not isinstance(content, kind):
         raise UserError(f"{what} must hold a {'list' if kind is list else 'mapping'}; {advice}.")
     return content
+
+
+def _words(error: ValueError) -> str:
+    """Why a text is not JSON, without the place, which the caller names."""
+    return error.msg if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def write_atomic(path: Path, content: bytes, hide: bool = True) -> None:
@@ -127,9 +164,10 @@ def json_lines(path: Path) -> list[tuple[str, Row]]:
             continue
         where = f"{path.parent.name}/{path.name}, line {number}"
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{where} is not JSON ({error.msg}); remove that line and run the report again.") from error
+            row = json_text.loads(line)
+        except ValueError as error:
+            advice = "remove that line and run the report again"
+            raise UserError(f"{where} is not JSON ({_words(error)}); {advice}.") from error
         if not isinstance(row, dict):
             raise UserError(f"{where} must be a JSON object; remove that line and run the report again.")
         rows.append((where, row))

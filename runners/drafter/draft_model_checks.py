@@ -1,10 +1,10 @@
 """Does a draft model fit its target? Vocabulary, tokenizer and size: it is a whole model, and drafts tokens alone."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from runners.core import json_text
 from runners.core.checkpoint import Checkpoint
 from runners.core.finding import Finding
 from runners.drafter.layouts import Layout, weight_bytes
@@ -57,7 +57,7 @@ def _other_ids(one: Path, other: Path) -> list[str] | None:
 def token_ids(folder: Path) -> dict[str, int] | None:
     """Token -> id of a folder's tokenizer.json, added tokens included; None where it cannot be read."""
     try:
-        held = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        held = json_text.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
         vocabulary = held["model"]["vocab"]
         # A Unigram model lists [token, score] in the order of ids.
         ids = {row[0]: i for i, row in enumerate(vocabulary)} if isinstance(vocabulary, list) else dict(vocabulary)

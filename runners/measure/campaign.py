@@ -45,13 +45,16 @@ def run(
     folder = runs / profile.name
     compared = points.comparisons(profile, chosen)
     asked = list(dict.fromkeys(side for comparison in compared for side in comparison.sides))
+    damaged = settings_check.damaged(profile, runs, asked)
     campaigns = campaign_record.current(folder, preset, profile.preset(preset).rounds, budget, more, asked)
     campaign = campaigns[-1]
-    if campaign.is_over(asked):
+    if campaign.is_over(asked) and not damaged:
         return campaign
     folder.mkdir(parents=True, exist_ok=True)
     # Not only for the files: a second server on this machine would slow both down.
     with alone(folder), ServerPool(profile, preset, runs) as pool:
+        settings_check.set_aside_damaged(profile, runs, damaged)
+        campaign.forget(damaged)
         this = Run(
             profile,
             preset,

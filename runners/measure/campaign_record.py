@@ -7,7 +7,7 @@ another one is added beside it. Blocks of different campaigns are never compared
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,17 @@ class Campaign:
         """Note that it came to its end for these; `preset`: the configurations of its preset."""
         self.complete = [*dict.fromkeys([*self.complete, *names])]
         self.finished = set(self.configurations or preset) <= set(self.complete)
+
+    def forget(self, names: Collection[str]) -> None:
+        """Measure these configurations again, as if it had not been done. A start keeps its number: others have rows
+        of it.
+        """
+        for visit in self.visits:
+            if set(visit.configurations) & set(names):
+                # The time that it took is there again.
+                self.spent_s = max(0.0, self.spent_s - visit.seconds)
+                visit.points, visit.seconds, self.finished = [], 0.0, False
+        self.complete = [name for name in self.complete if name not in names]
 
 
 def load(folder: Path) -> list[Campaign]:

@@ -7,6 +7,7 @@ the old ledger or the new one.
 import dataclasses
 import io
 import json
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from runners.core import files, secrets
 from runners.core.errors import UserError
 from runners.core.files import json_lines, write_atomic
+from runners.core.one_line import one_line
 from runners.measure import cell_row
 from runners.measure.cell_row import SCHEMA_VERSION, CellRow
 from runners.measure.client import Result
@@ -31,6 +33,10 @@ _TYPES = {
     "token_s": pa.list_(pa.float32()),
     "token_counts": pa.list_(pa.int32()),
 }
+# Without these a row is no request; the others came with later releases, or nothing rests on them.
+NEEDED_COLUMNS = (
+    *("key", "attempt", "prompt_id", "sent_s", "first_token_s", "last_token_s", "output_tokens", "error", "text"),
+)
 REQUEST_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in REQUEST_COLUMNS])
 
 
@@ -73,6 +79,45 @@ class Ledger:
     def cells_path(self) -> Path:
         return self.folder / "cells.jsonl"
 
+    @property
+    def requests_path(self) -> Path:
+        return self.folder / "requests.parquet"
+
+    def requests_fault(self) -> str | None:
+        """What keeps requests.parquet from being read, in words; None for a good one, and where there is none."""
+        return self._read_requests()[1] if self.requests_path.exists() else None
+
+    def _read_requests(self) -> tuple[pa.Table | None, str | None]:
+        """(the table, None), or (None, what is wrong with the file)."""
+        if not self.requests_path.is_file():
+            return None, "is a folder and no file"
+        try:
+            table = pq.read_table(self.requests_path)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            return None, f"cannot be read ({one_line(str(error), 80)})"
+        missing = [name for name in NEEDED_COLUMNS if name not in table.column_names]
+        return (None, f"lacks the column `{missing[0]}`") if missing else (table, None)
+
+    def _table(self) -> pa.Table:
+        """All of requests.parquet. UserError where it was torn by a crash or a full disk, or is of another kind."""
+        table, found = self._read_requests()
+        if found is not None:
+            raise UserError(
+                f"{self.folder.name}/{self.requests_path.name} {found}; restore it from a copy, or run "
+                f"`make report PROFILE={self.folder.parent.name}`: this configuration is then measured again."
+            )
+        return table
+
+    def set_aside_damaged(self) -> None:
+        """Move an unreadable requests.parquet, and the rows of the cells that it belonged to, out of the way."""
+        rows = self.rows()
+        path = self.folder / "cells.old.jsonl"
+        before = path.read_bytes() if path.is_file() else b""
+        write_atomic(path, before + _lines(rows))
+        write_atomic(self.cells_path, b"")
+        aside = self.folder / f"requests.damaged-{time.time_ns()}"
+        self.requests_path.rename(aside)
+
     def rows(self) -> list[dict[str, Any]]:
         """Every row, attempts and void ones included. Raises UserError with file and line of an invalid one."""
         return ledger_lines(self.cells_path) if self.cells_path.is_file() else []
@@ -108,11 +153,11 @@ class Ledger:
         write_atomic(self.cells_path, lines + _lines([row.as_json()]))
 
     def _append_requests(self, key: str, attempt: int, results: list[Result]) -> None:
-        path = self.folder / "requests.parquet"
+        path = self.requests_path
         rows = [{"key": key, "attempt": attempt} | _masked(dataclasses.asdict(r)) for r in results]
         new = pa.Table.from_pylist(rows, schema=REQUEST_SCHEMA)
-        if path.is_file():
-            old = pq.read_table(path)
+        if path.exists():
+            old = self._table()
             # The same attempt may be there already, from a run that was stopped between the two files.
             same = pc.and_(pc.equal(old["key"], key), pc.equal(old["attempt"], attempt))
             # Rows of an earlier release lack the newer columns: they are null there.
@@ -122,9 +167,14 @@ class Ledger:
         write_atomic(path, out.getvalue())
 
     def requests(self) -> pd.DataFrame:
-        """Every request of every attempt, columns REQUEST_COLUMNS; times in seconds from the start of its cell."""
-        path = self.folder / "requests.parquet"
-        return pd.read_parquet(path) if path.is_file() else pd.DataFrame(columns=REQUEST_COLUMNS)
+        """Every request of every attempt, columns REQUEST_COLUMNS; times in seconds from the start of its cell.
+
+        Raises UserError for a file that cannot be read.
+        """
+        path = self.requests_path
+        if not path.exists():
+            return pd.DataFrame(columns=REQUEST_COLUMNS)
+        return self._table().to_pandas()
 
     def write_json(self, name: str, content: Any) -> None:
         write_atomic(self.folder / name, (json.dumps(content, indent=1, default=str) + "\n").encode())

@@ -1,6 +1,8 @@
-"""Rows that were measured with other settings than today's are set aside: they describe another configuration."""
+"""Rows that were measured with other settings than today's are set aside: they describe another configuration. So are
+those of which the requests are damaged.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,22 @@ def set_aside(profile: Profile, runs: Path) -> None:
         moved = ledger.set_aside(current(profile, name) | current_open(profile, name, ledger.rows()))
         if moved:
             progress.say(f"{name}: {moved} cells were measured with other settings; they are in cells.old.jsonl now")
+
+
+def damaged(profile: Profile, runs: Path, names: Iterable[str]) -> list[str]:
+    """Those of the configurations whose requests cannot be read: by a crash, a full disk or a copy cut short."""
+    return [name for name in names if Ledger(runs / profile.name / name).requests_fault() is not None]
+
+
+def set_aside_damaged(profile: Profile, runs: Path, names: Iterable[str]) -> None:
+    """Move the ledgers of these configurations out of the way, and say so: they are measured again."""
+    for name in names:
+        ledger = Ledger(runs / profile.name / name)
+        fault = ledger.requests_fault()
+        if fault is None:
+            continue
+        ledger.set_aside_damaged()
+        progress.say(f"{name}: requests.parquet {fault}; its cells are in cells.old.jsonl now and are measured again")
 
 
 def current(profile: Profile, name: str) -> set[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from runners.core import json_text
 from runners.core.errors import UserError
 from runners.profiles import prompt_rows
 
@@ -71,7 +72,7 @@ def _begins_as_json(text: str) -> bool:
         return False
     try:
         json.JSONDecoder().raw_decode(text.lstrip())
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -79,24 +80,27 @@ def _begins_as_json(text: str) -> bool:
 def _json(text: str, path: Path, by_line: bool) -> Rows:
     """by_line: the file's name says that each line is a value of its own."""
     try:
-        whole = json.loads(text)
+        whole = json_text.loads(text)
     except json.JSONDecodeError as error:
         if not by_line and not _begins_as_json(text.lstrip().partition("\n")[0]):
             raise _not_json(f"Prompts {path.name}, line {error.lineno}", error) from error
+    except ValueError as error:
+        raise _not_json(f"Prompts {path.name}", error) from error
     else:
         for number, row in enumerate(_listed(whole), 1):
             yield f"Prompts {path.name}, prompt {number}", row
         return
     for where, line in _lines(text, path):
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
+            row = json_text.loads(line)
+        except ValueError as error:
             raise _not_json(where, error) from error
         yield where, row
 
 
-def _not_json(where: str, error: json.JSONDecodeError) -> UserError:
-    return UserError(f"{where}: not valid JSON ({error.msg}); correct it, or name the file .txt if it is plain text.")
+def _not_json(where: str, error: ValueError) -> UserError:
+    words = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+    return UserError(f"{where}: not valid JSON ({words}); correct it, or name the file .txt if it is plain text.")
 
 
 def _listed(whole: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from typing import Any
 
+from runners.core import json_text
 from runners.core.errors import UserError
 from runners.profiles.prompts import Message, Prompt
 
@@ -151,6 +152,6 @@ def _first_word(row: dict[str, Any], keys: tuple[str, ...]) -> str:
 
 def _from_json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json_text.loads(text)
     except ValueError:
         return text

@@ -5,11 +5,11 @@ elsewhere and in other forms are read by prompt_files.py.
 """
 
 import hashlib
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runners.core import json_text
 from runners.core.errors import UserError
 from runners.core.paths import DATA
 from runners.profiles import filler
@@ -152,7 +152,7 @@ def with_context(base: PromptSet, length: str, folder: Path = FOLDER) -> PromptS
 
 def _parse(line: str, where: str) -> Prompt:
     try:
-        row = json.loads(line)
+        row = json_text.loads(line)
     except ValueError as error:
         raise UserError(f"{where}: not valid JSON ({error}); each line must be one object.") from error
     if not isinstance(row, dict):

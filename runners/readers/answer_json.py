@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from runners.core import json_text
 from runners.readers.records import NOT_TOLD, AcceptanceRecord, LogReading
 from runners.readers.sglang.http import counters_from_meta_info
 
@@ -52,14 +53,14 @@ def _values(text: str) -> list[Any]:
     if text.lstrip()[:1] not in ("{", "[", "d"):
         return []
     try:
-        whole = json.loads(text)
+        whole = json_text.loads(text)
         return whole if isinstance(whole, list) else [whole]
     except ValueError:
         pass  # perhaps a value a line
     values = []
     for line in text.splitlines():
         try:
-            values.append(json.loads(line.removeprefix("data:").strip()))
+            values.append(json_text.loads(line.removeprefix("data:").strip()))
         except ValueError:
             continue
     return values
@@ -182,5 +183,5 @@ FORMS = [
 def _read(form: Form, values: Json) -> AcceptanceRecord | None:
     try:
         return form.record(values)
-    except (TypeError, ValueError):
+    except (ArithmeticError, LookupError, TypeError, ValueError):
         return None  # figures that are no numbers

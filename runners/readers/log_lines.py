@@ -130,7 +130,7 @@ def _unwrap(line: str) -> tuple[str, str | None] | None:
     """(text, time) of a line that a logging service wrote as JSON, or None."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None

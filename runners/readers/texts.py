@@ -1,11 +1,11 @@
 """One text, read: what kind it is, whose it is and what it says."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from runners.core import json_text
 from runners.core.errors import UserError
 from runners.readers import prometheus
 from runners.readers.drafter_settings import DrafterSettings, drafter_settings
@@ -110,8 +110,8 @@ def _server_info(source: Source, first: Sequence[str], engine: str | None) -> Te
         return None
     name, module = next(iter(readers.items()))
     try:
-        found = json.loads(source.text())
+        found = json_text.loads(source.text())
         info = module.read_server_info(found) if "internal_states" in found else None
-    except (ValueError, TypeError):
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
         return None  # a log whose first line begins with a brace, or another program's answer
     return None if info is None else Text(source.name, SERVER_INFO, name, CERTAIN, info=info, at=source.at)

@@ -6,8 +6,10 @@ shown: the book's pages are executed again, from our own notebooks on its data.
 """
 
 import contextlib
+import gzip
 import hashlib
 import io
+import re
 import shutil
 import tarfile
 import zlib
@@ -17,6 +19,7 @@ import yaml
 
 from runners.core import paths, secrets
 from runners.core.errors import UserError
+from runners.core.one_line import one_line
 from runners.profiles.load import argument
 from runners.profiles.profile import Profile
 
@@ -25,6 +28,10 @@ KEPT = (".jsonl", ".json", ".parquet", ".log", ".csv", ".ipynb", ".yaml")
 PACKED = tuple(ending for ending in KEPT if ending != ".ipynb")
 TEXTS = (".jsonl", ".json", ".log", ".csv", ".yaml")
 LIMIT_BYTES = 2_000_000_000  # unpacked; a set of runs is never so large, a zip bomb may be
+# Unpacked; a set of runs is never so large, one that was packed to fill a disk may be.
+LIMIT_BYTES, MOST_FILES, DEEPEST = 2_000_000_000, 5_000, 6
+LARGEST_HEADER, LARGEST_HEADERS = 1_000_000, 50_000_000  # bytes of one, of all together
+NAME_OF_A_FILE = r"(?!\.)[\w.+=,@~ -]{1,200}"  # no sign that a terminal, a page or a shell would obey
 
 
 def is_archive(where: str | Path) -> bool:
@@ -68,6 +75,42 @@ def _add(archive: tarfile.TarFile, info: tarfile.TarInfo, content: bytes, text: 
     archive.addfile(info, io.BytesIO(content))
 
 
+class _Unpacked(gzip.GzipFile):
+    """A packed file that hands out no large piece at once: headers are small, and files are copied in small pieces.
+
+    tarfile reads a header (a long name, its further fields, the map of a sparse file) as long as the file says it is.
+    room: bytes that may still be read.
+    """
+
+    room = LARGEST_HEADERS
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= LARGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        self.room -= size
+        if self.room < 0:
+            raise tarfile.ReadError("its headers are too long")
+        return super().read(size)
+
+
+def _members(archive: Path, packed: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    """What is packed, looked at one by one, before anything is written. UserError for anything that no runs hold."""
+    members, total = list[tarfile.TarInfo](), 0
+    for member in packed:
+        parts = Path(member.name).parts
+        total += member.size
+        if len(members) >= MOST_FILES or total > LIMIT_BYTES:
+            most = f"{MOST_FILES:,} files or {LIMIT_BYTES / 1e9:.0f} GB"
+            raise UserError(f"{archive.name} holds more than {most}, which no runs do; it was not unpacked.")
+        if not (member.isfile() and Path(member.name).suffix in KEPT) and not member.isdir():
+            raise UserError(f"{archive.name} holds other things than runs; it was not unpacked.")
+        if len(parts) > DEEPEST or not all(re.fullmatch(NAME_OF_A_FILE, part) for part in parts):
+            shown = one_line(member.name, 60)
+            raise UserError(f"{archive.name} holds a file with the name {shown!r}, which no runs have; not unpacked.")
+        members.append(member)
+    return members
+
+
 def unpack(archive: Path) -> Path:
     """The folder that holds <profile>/..., unpacked once for each content. UserError for anything unsafe."""
     if not archive.is_file():
@@ -81,19 +124,13 @@ def unpack(archive: Path) -> Path:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     try:
-        with tarfile.open(archive, "r:gz") as packed:
-            members = packed.getmembers()
-            if sum(m.size for m in members) > LIMIT_BYTES:
-                raise UserError(
-                    f"{archive.name} holds more than {LIMIT_BYTES / 1e9:.0f} GB, which no runs do; it was not unpacked."
-                )
-            odd = [m.name for m in members if not m.isfile() and not m.isdir()]
-            if odd or any(Path(m.name).suffix not in KEPT for m in members if m.isfile()):
-                raise UserError(f"{archive.name} holds other things than runs; it was not unpacked.")
-            packed.extractall(scratch, filter="data")
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        with _Unpacked(archive) as plain, tarfile.open(fileobj=plain, mode="r:") as packed:
+            members = _members(archive, packed)
+            plain.room = LIMIT_BYTES
+            packed.extractall(scratch, members, filter="data")
+    except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error) as error:
         shutil.rmtree(scratch, ignore_errors=True)
-        raise UserError(f"{archive.name} cannot be unpacked ({error}); ask for it again.") from error
+        raise UserError(f"{archive.name} cannot be unpacked ({one_line(str(error))}); ask for it again.") from error
     except UserError:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from runners.analyse import results
+from runners.analyse.verdict import shape
 from runners.core import files
 from runners.core.errors import UserError
 from runners.profiles.load import argument
@@ -33,6 +34,8 @@ def load(runs_root: str | Path, profile: str) -> dict:
         raise UserError(f"{profile}/verdict.json {wanted}; {_advice(profile)}")
     if not isinstance(verdict.get("answers"), list) or not isinstance(verdict.get("points"), list):
         raise UserError(f"{profile}/verdict.json must have `answers` and `points`; {_advice(profile)}")
+    if odd := shape.fault(verdict):
+        raise UserError(f"{profile}/verdict.json: {odd}; {_advice(profile)}")
     return verdict
 
 

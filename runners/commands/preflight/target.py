@@ -1,12 +1,11 @@
 """Pre-flight of the target's files: is the folder complete, is it the profile's model, how long will a load take?"""
 
-import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from runners.core import gguf_header
+from runners.core import gguf_header, json_text
 from runners.core.checkpoint import read_text_config, shard_bytes
 from runners.core.errors import UserError
 from runners.core.finding import Finding
@@ -80,7 +79,7 @@ def model_folder(folder: Path, expected_bytes: int | None = None) -> Iterator[Fi
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         try:
-            held = json.loads(index.read_text())
+            held = json_text.loads(index.read_text())
             named = sorted(set(held["weight_map"].values()))
         except (ValueError, KeyError, AttributeError) as error:
             yield Finding("blocker", f"{index.name} cannot be read ({error})", "copy it again")

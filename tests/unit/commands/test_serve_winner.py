@@ -19,14 +19,26 @@ PROFILE = "lab-cpu"
 METHODS = {"vllm-base": ("none", None), "vllm-ngram": ("ngram", 5), "llamacpp-ngram": ("ngram", 8)}
 
 
+def contender(name):
+    method, k = METHODS.get(name, ("none", None))
+    speeds = dict.fromkeys(("value", "end_to_end", "decode"), 10.0)
+    own = {"configuration": name, "engine": "vllm", "method": method, "k": k, "precision": "", "concurrency": 1}
+    return own | speeds | {"to_reference": None}
+
+
 def answer(workload, serve, *also, use="throughput", mix=None):
-    method, k = METHODS.get(serve, (None, None))
-    among = [{"configuration": name} for name in (serve, *also) if name]
-    return {"use": use, "workload": workload, "mix": mix, "serve": serve, "method": method, "k": k, "among": among}
+    among = [contender(name) for name in (serve, *also) if name]
+    none = {"use": use, "workload": workload, "mix": mix, "serve": serve, "among": among, "engines": []}
+    if serve is None:
+        return none
+    beside = {"reason": "", "clear": None, "runner_up": None, "ratio": None, "base": None, "over_base": None}
+    return among[0] | none | beside
 
 
 def verdict(*answers):
-    return {"schema_version": store.SCHEMA_VERSION, "answers": list(answers), "points": []}
+    more = {"points": 0, "open": 0, "unknown": 0, "decidable": 0, "minutes": None}
+    rest = {"margin": 0.03, "unit": "starts", "text": [], "more": more, "not_measured": []}
+    return {"schema_version": store.SCHEMA_VERSION, "answers": list(answers), "points": []} | rest
 
 
 def write(root: Path, found: dict) -> Path:

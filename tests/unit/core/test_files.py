@@ -189,7 +189,7 @@ def test_requests_without_their_cells_and_of_another_kind(runs):
     (folder / "cells.jsonl").unlink()
     assert BASE not in set(results.requests(runs, PROFILE).configuration)
     pd.DataFrame({"a": [1]}).to_parquet(folder / "requests.parquet")
-    with pytest.raises(UserError, match="must have the columns `key` and `prompt_id`"):
+    with pytest.raises(UserError, match="lacks the column `key`"):
         results.requests(runs, PROFILE)
 
 
