@@ -10,6 +10,7 @@ from runners.core.errors import UserError
 
 HEADER_LIMIT = 100_000_000  # bytes; safetensors itself refuses a longer header
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle")  # not read: loading one runs the code it holds
+CONFIG_LIMIT = 10_000_000  # bytes; the largest public configs have some ten thousand
 LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
 LAYER_CONFIG = "transformer_layer_config"  # where speculators keeps what describes a drafter's layer
 # Where a multimodal wrapper keeps the language model's part.
@@ -73,6 +74,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     file = folder / "config.json"
     if not file.is_file():
         raise UserError(f"No {file}; a model is a folder with config.json and safetensors files.")
+    if file.stat().st_size > CONFIG_LIMIT:
+        raise UserError(f"{file} must be a config of at most {CONFIG_LIMIT:,} bytes; copy it again.")
     try:
         config = json_text.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -91,6 +94,8 @@ def weight_files(folder: Path) -> list[Path]:
     if not index.is_file():
         return [whole] if whole.is_file() else sorted(folder.glob("*.safetensors"))
     named = sorted(set(json_text.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    if outside := [name for name in named if Path(name).name != name]:
+        raise UserError(f"The index in {folder} must name files of that folder, not {outside[0][:80]!r}; correct it.")
     missing = [name for name in named if not (folder / name).is_file()]
     if missing:
         raise UserError(
@@ -120,7 +125,17 @@ def _safetensors_header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
         if size > HEADER_LIMIT:
             raise ValueError("its header is too long")
         header = json_text.loads(handle.read(size))
-    return {name: entry for name, entry in header.items() if name != "__metadata__"}, 8 + size
+    tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    for name, entry in tensors.items():
+        whole = isinstance(entry["dtype"], str) and _counts(entry["shape"]) and _counts(entry["data_offsets"])
+        if not whole or len(entry["data_offsets"]) != 2:
+            raise ValueError(f"its header says nothing possible of tensor {name[:80]!r}")
+    return tensors, 8 + size
+
+
+def _counts(values: Any) -> bool:
+    """Is it a list of whole numbers >= 0?"""
+    return isinstance(values, list) and all(isinstance(v, int) and v >= 0 for v in values)
 
 
 def text_config(config: dict[str, Any]) -> dict[str, Any]:

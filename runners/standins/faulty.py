@@ -29,8 +29,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.close_connection = True
 
-    def do_GET(self):
+    def asked(self) -> tuple[str, str]:
+        """(the fault, the path behind it); a path without a fault is good."""
         name, _, path = self.path[1:].partition("/")
+        return ("good", self.path[1:]) if name in ("health", "metrics", "v1") else (name, path)
+
+    def do_GET(self):
+        name, path = self.asked()
         if path == "metrics":
             self.metrics(name)
         elif path == "v1/models":
@@ -46,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        name = self.path[1:].partition("/")[0]
+        name, _ = self.asked()
         if name == "compresses-if-offered" and "gzip" not in self.headers.get("Accept-Encoding", ""):
             name = "good"
         self.head(*HEADS.get(name, (200, {})))

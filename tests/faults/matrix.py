@@ -189,5 +189,20 @@ SAYINGS = [
         dict.fromkeys(("models of texts", "models that are a number", "brackets"), "lists no model"),
     ),
 ]
-OF_FILES = [*REQUESTS, *VERDICTS, *NESTED, *ARCHIVES]
+FOLDERS = rows(
+    "hostile folders",
+    REFUSED,
+    {
+        "a shape of words": "says nothing possible of tensor 'fc.weight'",
+        "a negative shape": "says nothing possible of tensor 'fc.weight'",
+        "one offset": "says nothing possible of tensor 'fc.weight'",
+        "a dtype of lists": "says nothing possible of tensor 'fc.weight'",
+        "a header of 2**60 bytes": "its header is too long",
+        "a config of many bytes": "must be a config of at most 10,000,000 bytes",
+        "an index that leads out": "must name files of that folder, not '../../secret.safetensors'",
+        "an index with a path": "must name files of that folder, not '/etc/passwd'",
+        "an index of numbers": "cannot be read",
+    },
+)
+OF_FILES = [*REQUESTS, *VERDICTS, *NESTED, *ARCHIVES, *FOLDERS]
 ALL = [*ODD, *ENDLESS, *BOMBS, *LEGAL, *METRICS, *OF_FILES, *EXPOSED, *ADDRESSES, *SAYINGS]
