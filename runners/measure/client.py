@@ -203,8 +203,12 @@ async def stream(
         result.error = str(odd)
     except TimeoutError:
         result.error = None if ended else limits.exceeded(result.first_token_s is not None, bool(stamped))
-    except httpx.TimeoutException:
-        result.error = None if ended else f"no byte for {limits.patience_s:.0f} s"
+    except httpx.TimeoutException as error:
+        # The transport calls any broken connection a time-out.
+        cause = error.__cause__
+        broken = isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError)
+        why = one_line(f"{type(cause).__name__}: {cause}") if broken else f"no byte for {limits.patience_s:.0f} s"
+        result.error = None if ended else why
     except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
         result.error = one_line(f"{type(error).__name__}: {error}")
 
