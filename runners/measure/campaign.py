@@ -77,10 +77,15 @@ def run(
             this.save()
             visit.write_statuses(this)
             progress.emit("campaign", state="ends")
-    if strict and this.failed:
-        name, reason = next(iter(this.failed.items()))
-        raise UserError(f"{name}: {reason}")
+    if strict:
+        _refuse_failed(this)
     return campaign
+
+
+def _refuse_failed(this: Run) -> None:
+    """UserError for the first configuration that could not be started."""
+    for name, reason in this.failed.items():
+        raise UserError(f"{name}: {reason}")
 
 
 def _save(this: Run, campaigns: list[Campaign]) -> None:
