@@ -14,7 +14,7 @@ from runners.measure.ledger import Ledger
 ADVICE = "delete it: only the description of the machine is lost"
 
 
-def _records(runs: str | Path, profile: str) -> Iterator[dict[str, Any]]:
+def records(runs: str | Path, profile: str) -> Iterator[dict[str, Any]]:
     """environment.json of each configuration that has one; UserError for one that cannot be read."""
     for folder in results.folders(runs, profile):
         file = folder / "environment.json"
@@ -24,17 +24,22 @@ def _records(runs: str | Path, profile: str) -> Iterator[dict[str, Any]]:
 
 def identities(runs: str | Path, profile: str) -> set[str]:
     """provenance.identity of every machine that these runs come from; empty where none is recorded."""
-    hardware = (record.get("hardware") for record in _records(runs, profile))
+    hardware = (record.get("hardware") for record in records(runs, profile))
     return {provenance.identity(h) for h in hardware if isinstance(h, dict) and h}
+
+
+def hardware_of(record: dict[str, Any]) -> dict[str, Any]:
+    """What a record says of the hardware; empty where it says nothing that can be read."""
+    hardware = record.get("hardware")
+    return hardware if isinstance(hardware, dict) else {}
 
 
 def description(runs: str | Path, profile: str) -> str:
     """The first record in words: CPU with its features, cores, GPUs, date."""
-    record = next(_records(runs, profile), None)
+    record = next(records(runs, profile), None)
     if record is None:
         return "machine not recorded"
-    hardware = record.get("hardware")
-    hardware = hardware if isinstance(hardware, dict) else {}
+    hardware = hardware_of(record)
     features, cores, gpus = (hardware.get(name) for name in ("cpu_features", "cores", "gpus"))
     cpu = hardware.get("cpu")
     if cpu and isinstance(features, list) and features:

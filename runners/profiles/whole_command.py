@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-PORT = "{port}"  # stands where the server is told its port: a free one
+PORT = "{port}"  # replaced by the number of a free port
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 

@@ -21,7 +21,7 @@ PHASES: Phases = [
             r"|(?:GPU|CPU) KV cache size|Explicitly set \()"
         ),
     ),
-    # Where a log has no progress bars, only the end of this phase is told.
+    # A log without progress bars has a line for the end of this phase only.
     (CAPTURING, re.compile(r"Capturing CUDA graphs? |Capturing CUDA graphs?\b.*%\||Graph capturing finished in ")),
     (
         "starting server",

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners.analyse import results
-from runners.core import files
+from runners.analyse import machines, results
 from runners.core.format import NOT_MEASURED, listed, minutes
 from runners.measure import campaign_record
 from runners.profiles.load import load_if_known
@@ -26,16 +25,15 @@ def sentence(runs: str | Path, profile: str) -> str:
 
 def _machine(runs: str | Path, profile: str) -> str:
     """The processor and the accelerators that the first configuration with a record ran on."""
-    for folder in results.folders(runs, profile):
-        path = folder / "environment.json"
-        if path.is_file():
-            hardware = files.read_json(path, dict, "measure that configuration again").get("hardware", {})
-            cpu, cores = hardware.get("cpu", "an unknown processor"), hardware.get("cores", "?")
-            found = [str(g.get("name", g) if isinstance(g, dict) else g) for g in hardware.get("gpus", [])]
-            gpus = pd.Series(found, dtype=str).value_counts()
-            cards = [f"{n} x {name}" for name, n in gpus.items()]
-            return listed([f"{cores} cores of {cpu}", *cards])
-    return "an unknown machine"
+    record = next(machines.records(runs, profile), None)
+    if record is None:
+        return "an unknown machine"
+    hardware = machines.hardware_of(record)
+    cpu, cores = hardware.get("cpu", "an unknown processor"), hardware.get("cores", "?")
+    found = [str(g.get("name", g) if isinstance(g, dict) else g) for g in hardware.get("gpus", [])]
+    gpus = pd.Series(found, dtype=str).value_counts()
+    cards = [f"{n} x {name}" for name, n in gpus.items()]
+    return listed([f"{cores} cores of {cpu}", *cards])
 
 
 def _model(profile: str) -> str:
